@@ -412,7 +412,7 @@ def test_bad_answers_change_nothing() -> None:
     check = of_predictions(["a", "b", "c"]).check(size=2, seed=0)
     outside = next(row for row in range(3) if row not in check.record.items)
     before = check.record
-    with pytest.raises(InvalidValueError, match="3 answers for 2 open rows"):
+    with pytest.raises(InvalidValueError, match="3 answers are given for 2 open rows; give fewer"):
         check.tell(["a", "b", "c"])
     with pytest.raises(InvalidValueError, match="not"):
         check.tell({outside: "a"})

@@ -179,7 +179,7 @@ def test_bad_input_is_refused_and_changes_nothing() -> None:
             given.finish(**options)
     work = given.finish(at_most=0.1, seed=0)
     work.next(1)
-    with pytest.raises(InvalidValueError, match="there are 2 answers for the 1 rows asked for"):
+    with pytest.raises(InvalidValueError, match="2 answers are given for the 1 row asked for"):
         work.tell(["a", "b"])
     for row in (-1, 100):
         with pytest.raises(InvalidValueError, match=f"row {row} does not exist, or has an answer already"):

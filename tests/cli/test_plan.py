@@ -114,7 +114,36 @@ def test_the_page_shows_what_the_commands_print() -> None:
     assert f"takes about {asked[2]} answers" in " ".join(told.replace("\u00a0", " ").split())
 
 
-def test_a_pool_is_required() -> None:
-    assert RUN.invoke(app, ["plan", "--at-most", "5%"]).exit_code == 2
+def test_a_pool_or_a_table_is_required(tmp_path: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("text,llm\nx,a\ny,b\n", encoding="utf-8")
+    with pytest.raises(InvalidValueError, match="give the number of predictions, as in --pool 20000, or a table"):
+        RUN.invoke(app, ["plan", "--at-most", "5%"], catch_exceptions=False)
     with pytest.raises(InvalidValueError, match="pool must be"):
         RUN.invoke(app, ["plan", "--pool", "0", "--at-most", "5%"], catch_exceptions=False)
+    with pytest.raises(InvalidValueError, match=r"--pool 900 and the rows of .*answers\.csv are two numbers of"):
+        RUN.invoke(app, ["plan", str(table), "--pool", "900", "--at-most", "5%"], catch_exceptions=False)
+
+
+def test_the_rows_of_a_table_are_counted(tmp_path: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("text,llm\n" + "x,a\n" * 900, encoding="utf-8")
+    assert planned(str(table), "--at-most", "5%") == planned("--pool", "900", "--at-most", "5%")
+    told = RUN.invoke(app, ["plan", str(table), "--at-most", "5%"], catch_exceptions=False).stdout
+    assert "answers.csv has 900 rows; each counts as one prediction." in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pool", "6k"], "'--pool': '6k' is not a whole number; write it with digits only, such as 6000"),
+        (["--pool", "6,000"], "'6,000' is not a whole number; write it with digits only, such as 6000"),
+        (["--pool", "2.5"], "'2.5' is not a whole number; write it with digits only, such as 200"),
+        (["--seconds", "0,5"], "'0,5' is not a number; write it with digits and a decimal point, such as 0.5"),
+        (["--seconds", "8s"], "'8s' is not a number; write it with digits and a decimal point, such as 0.5"),
+    ],
+)
+def test_a_value_that_is_not_a_number_is_refused_with_an_example(arguments: list[str], message: str) -> None:
+    refused = RUN.invoke(app, ["plan", *arguments], catch_exceptions=False)
+    assert refused.exit_code == 2
+    assert message in " ".join(refused.output.replace("\u2502", " ").split())

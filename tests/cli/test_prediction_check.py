@@ -395,6 +395,22 @@ def test_a_budget_is_the_size_of_a_simulated_check(known: str) -> None:
     assert told(known, *common, "--at-most", "5%", "--budget", "7", code=1)["checked"] == 7
 
 
+def test_a_second_check_states_its_smaller_share_of_the_error_probability(
+    answers: str, tmp_path: Path, table: dict[str, list[Any]]
+) -> None:
+    place = str(tmp_path / "answers.check.suffice")
+    first = called(answers, "--prediction", "llm", "--at-most", "20%", "--seed", "0")
+    assert "This is check" not in first.output
+    assert told(place, lines=drawn(place, lambda row: table["truth"][row]))["guaranteed"]
+    second = called(place, "--at-most", "15%")
+    assert (
+        "This is check 2 of these rows: its share of the error probability is 0.83 %, after 2.5 % for the first, so it "
+        "takes more answers. What was proven before stays proven.\n"
+    ) in second.output
+    # Nothing is stated again when the check continues.
+    assert "This is check" not in called(place).output
+
+
 def test_a_check_of_another_quantity(answers: str, tmp_path: Path) -> None:
     found = told(answers, "--prediction", "llm", "--precision-of", "spam", "--budget", "9", lines=["spam"] * 9)
     assert (found["complete"], found["checked"], found["wrong"]) == (True, 9, 0)

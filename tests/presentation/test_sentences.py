@@ -1,13 +1,31 @@
 """Sentences of reports and commands that no other test reads word by word."""
 
+import re
+from typing import Any
+
 import pytest
 
+from suffice.presentation.answer_plan_words import answer_plan_sentences
 from suffice.presentation.audit_words import audit_orders_sentences
 from suffice.presentation.check_words import target_check_words
+from suffice.presentation.decision_words import decision_words
 from suffice.presentation.demo_words import run_error_sentence, run_wrong_share_sentence
-from suffice.presentation.plan_words import plan_sentence
+from suffice.presentation.finish_words import reached_words
+from suffice.presentation.given_words import fixed_size_sentence, result_sentences
+from suffice.presentation.item_words import import_sentences
+from suffice.presentation.plan_words import forecast_sentence, plan_sentence
+from suffice.presentation.prediction_words import accepted_evidence, accepted_sentence, change_sentence, group_line
+from suffice.presentation.project_words import damage_sentences, team_lines
 from suffice.presentation.report_words import corrections_and_skips, given_and_imported
-from suffice.presentation.run_words import best_stop_sentence, labels_saved_sentence, run_headline, true_error_sentence
+from suffice.presentation.run_words import (
+    best_stop_sentence,
+    labels_saved_sentence,
+    run_headline,
+    screening_headline,
+    screening_sentences,
+    true_error_sentence,
+    with_labels,
+)
 
 MORNING, NOON = "2024-03-05T09:02:59Z", "2024-03-05T12:00:00Z"
 
@@ -29,7 +47,7 @@ def test_a_forecast_of_a_check_never_exceeds_the_number_of_items() -> None:
     check = {"size": 230, "low": 65, "high": 1055, "success": 0.7}
     offers = {"target_check": check, "pool": 1055, "seconds": None, "at_most": 0.2}
     assert "about 230 labels (65 to 1,055)" in target_check_words(offers)
-    plan = {f"check_{name}": check[name] for name in ("size", "low", "high")}
+    plan: dict[str, Any] = {f"check_{name}": check[name] for name in ("size", "low", "high")}
     words = plan_sentence({**plan, "check_now": True, "success": 0.7, "target": 0.2}, 1055)
     assert "about 230 random labels (65 to 1,055)" in words
 
@@ -86,3 +104,112 @@ def test_several_orders() -> None:
         "In 2 random orders of the same rows: stop at 30 labels, with an error of 2.5 on the later rows.",
         "In 1 of them there was no stop.",
     ]
+
+
+def sentences_with(n: int) -> list[str]:
+    """Sentences in which every number of things is the same, if it may be."""
+    part: dict[str, Any] = {
+        "goal": "share",
+        "pool": 9,
+        "threshold": 0.71,
+        "accepted": n,
+        "predicted": n,
+        "allowed": n,
+        "at_most": 0.5,
+    }
+    part |= {"left": n, "confidence": 0.95, "number": 1, "tolerance": None, "checked": 9, "accepted_checked": n + 1}
+    part |= {"wrong": n, "unlabelable": n, "model": ""}
+    screening: dict[str, Any] = {
+        "positive": "yes",
+        "size": n + 3,
+        "screened": n,
+        "found": n,
+        "relevant": n + 3,
+        "rule": "RecallTest",
+    }
+    screening |= {"stopped": True, "recall": 0.95, "checks": [(n, 0.8)], "check_for_recall": None, "confidence": 0.95}
+    decision: dict[str, Any] = {
+        "answer": "keep going",
+        "n_labelled": n,
+        "unlabelled": 5,
+        "check_pending": n,
+        "rule": "RecallTest",
+    }
+    decision |= {"screening": {"found": n, "estimated": n + 1.0, "positive": "yes", "recall": 0.9}, "error": None}
+    wrong: dict[str, Any] = {
+        "forecast": {"labels": n + 1, "low": n + 1, "high": n + 1},
+        "unlabelled": 9,
+        "corrected": n,
+        "wrong": n,
+    }
+    plan = {"at_most": 0.5, "size": 9, "expected": n / 9, "confidence": 0.95, "corrected": False, "median": n, "low": n}
+    plan |= {"high": None, "fixed": n, "number": 1, "alpha": 0.05, "planned_for": None, "pool": 9}
+    damage: dict[str, Any] = {"events": n, "items": n, "intact": False, "structure": "", "lost_events": [*range(n)]}
+    damage |= {"missing_events": n, "damaged_digests": [*range(n)], "other_events": 0, "damaged_items": [*range(n)]}
+    damage |= {"features_damaged": False, "kept": "", "repaired": True, "labels_file": ""}
+    imported: dict[str, Any] = {
+        "matched_by": "id",
+        "matched": n,
+        "rows": n,
+        "unmatched": n,
+        "unmatched_examples": ["a"],
+        "empty": n,
+    }
+    imported |= {"unknown": {}, "notes": [], "conflicting": 0}
+    outcomes = ("labelled", "opinions", "replaced", "same", "kept", "predicted", "contradictory", "in_check")
+    imported |= dict.fromkeys(outcomes, n)
+    people = [{"name": f"p{k}", "sentences": [f"{n} of many."]} for k in range(n + 20)]
+    change = {"changed": True, "first": (n, n + 3), "second": (n, n + 3), "p_value": 0.01}
+    reached: dict[str, Any] = {"rows": n + 3, "by_people": n, "predicted": 3, "wrong_at_most": n, "confidence": 0.95}
+    return [
+        with_labels(n, 500),
+        run_headline("keep going", n, 500, "it is so"),
+        screening_headline(n, n + 3, n, stopped=True, reason=""),
+        screening_headline(n, n + 3, n, stopped=False, reason="it is so"),
+        *screening_sentences(screening),
+        *screening_sentences({**screening, "checks": [], "check_for_recall": n, "size": n + 1}),
+        *decision_words(decision).sentences,
+        *decision_words({**decision, "check_pending": 0}).sentences,
+        forecast_sentence({**wrong, "error_then": 0.1, "share": True}),
+        *result_sentences({"complete": False, "progress": None, "checked": n, "pending": 2, "wrong": n}),
+        fixed_size_sentence(n, n),
+        accepted_sentence(part),
+        accepted_sentence({**part, "goal": "corrected"}),
+        accepted_evidence(part),
+        change_sentence(change),
+        group_line(
+            {
+                "value": 0.1,
+                "items": n,
+                "unlabelled": True,
+                **dict.fromkeys(("checked", "wrong", "unlabelable"), n),
+                "tolerance": None,
+            }
+        ),
+        *answer_plan_sentences(plan),
+        *damage_sentences(damage, "pets.suffice"),
+        *import_sentences(imported),
+        *team_lines({"people": people, "notes": []}),
+        reached_words({**reached, "annotator_error": 0.0}),
+    ]
+
+
+NOUNS = "label|item|row|prediction|answer|record|event|step|one|model"
+# After "of", the number is that of a part: "1 of 3 rows is".
+ONE = re.compile(
+    rf"(?<![\d,.])1 (?:[a-z]+ )?(?:(?:{NOUNS})s\b|people\b)|(?<!of )(?<!and )1 (?:{NOUNS}) (?:are|were|have)\b"
+)
+MANY = re.compile(
+    rf"(?<![\d,.])[02-9] (?:more |wrong |other |relevant |unlabelled )?(?:{NOUNS}|person)\b(?!s)"
+    rf"|(?<!of )(?<!of all )(?<![\d,.])[02-9] (?:{NOUNS})s (?:is|was|has|counts)\b"
+)
+ONE_OF = re.compile(r"(?<![\d,.])1 of [\d,]+ [a-z ]*?(?:are|were|have)\b")
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_nouns_and_verbs_agree_with_their_numbers(n: int) -> None:
+    for sentence in sentences_with(n):
+        words = sentence.replace("\u00a0", " ")
+        assert not ONE.search(words), words
+        assert not MANY.search(words), words
+        assert not ONE_OF.search(words), words

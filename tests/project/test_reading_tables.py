@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError
-from suffice.project import create
+from suffice.project import create, item_features
 from suffice.project.items import Items
 from suffice.project.read_items import ReadingOptions, read_items
 from suffice.project.settings import Settings, default_rule
@@ -204,7 +204,7 @@ def test_a_text_without_words_is_read_by_its_type() -> None:
     assert (items.shown, items.cells[1]) == ("text", ("👎",))
     numbers = read(write(n=[10, 20, 10, 30]), text="n")
     assert numbers.shown == "text"
-    assert "text, TF-IDF" in numbers.notes[0]
+    assert "text, TF-IDF" in numbers.notes[-1]
 
 
 def test_ignored_columns_are_neither_shown_nor_used() -> None:
@@ -285,9 +285,33 @@ def test_any_labelled_table_has_the_features_of_read_table(rows: list[tuple[str,
     path = write(a=a, b=b, c=c, row=range(len(rows)), y=[k + 0.5 for k in range(len(rows))])
     table, items = read_table(path, "y", task="regression"), read(path, target="y", task="regression")
     assert (items.X == table.X).all()
-    assert items.notes == table.notes
+    # Identical rows matter to people who label.
+    assert [note for note in items.notes if "identical to" not in note] == [*table.notes]
     assert items.labels == dict(enumerate(table.y.tolist()))
     assert np.isfinite(items.X).all()
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_identical_rows_are_noted(later: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_features, "FEWEST_DEFERRED", 1)
+    # Different words in every row are not read by the model, and neither is the label.
+    columns: dict[str, Sequence[object]] = {"code": [*"abcdef"], "y": ["u", "v", "u", "v", "u", ""]}
+    request = ReadingOptions(target="y")
+    one = read_items(write(**columns, review=[*TEXTS[:4], TEXTS[0], TEXTS[5]]), request, later=later)
+    assert (one.deferred is not None) == later
+    assert "1 row is identical to an earlier row in all columns that the model reads; it is asked for on its own" in (
+        one.notes
+    )
+    two = read_items(write(**columns, review=[TEXTS[0], *TEXTS[:3], TEXTS[0], TEXTS[5]]), request, later=later)
+    assert "2 rows are identical to earlier rows in all columns that the model reads; each is asked for on its own" in (
+        two.notes
+    )
+    assert len(two.ids) == 6
+    none = read_items(write(**columns, review=TEXTS), request, later=later)
+    assert not any("identical" in note for note in none.notes)
+    np.save("f.npy", np.eye(6))
+    given = read(write(**columns, review=[TEXTS[0]] * 6), target="y", features=Path("f.npy"))
+    assert not any("identical" in note for note in given.notes)
 
 
 def test_a_column_that_may_be_labels_is_pointed_out() -> None:

@@ -762,6 +762,33 @@ def test_what_is_being_learned_is_kept_at_the_end(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.usefixtures("quick")
+def test_what_was_learned_since_the_last_save_is_kept_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with labelled_project(tmp_path / "p", 12) as project:
+        tell = ProjectLearner._tell
+
+        def in_part(self: ProjectLearner, *given: Any) -> None:
+            if self.n_answers == 17:
+                until(lambda: background._closing)
+            tell(self, *given)
+
+        with opened(project) as background:
+            assert background.wait_settled(LONG)
+            assert background.keep()
+            monkeypatch.setattr(ProjectLearner, "_tell", in_part)
+            label_next(project, 30)
+            until(lambda: background.learner.n_answers == 17)
+        (newest,) = project.learned_files.checkpoints(project.settings, project.state().learned())[-1:]
+        assert newest.n_answers == 18
+        monkeypatch.setattr(ProjectLearner, "_tell", tell)
+        with opened(project) as background:
+            assert background.wait_settled(LONG)
+            assert background.learner.n_resumed == 18
+            assert replace(background.learning_status, queue=()) == learned_by_hand(project)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_failure_to_write_fails_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from suffice.errors import InvalidValueError, MissingExtraError
@@ -312,6 +312,18 @@ def test_error_values_are_missing_and_reported() -> None:
     ]
 
 
+def test_a_text_that_looks_like_an_error_value_is_a_text() -> None:
+    # openpyxl writes such a text as an error value.
+    book_of(["a", "b"], ["#REF!", "#REF!"], ["#DIV/0!", 2]).save("t.xlsx")
+    as_text = '<c r="A2" t="inlineStr"><is><t>#REF!</t></is></c>'
+    file = changed(lambda text: re.sub(r'<c r="A2" t="e">.*?</c>', as_text, text))
+    assert cells(file) == [("#REF!", ""), ("", "2")]
+    assert [note.split(";")[0] for note in file.notes] == [
+        "column 'a': 1 error value read as missing, such as #DIV/0! in row 3",
+        "column 'b': 1 error value read as missing, such as #REF! in row 2",
+    ]
+
+
 def test_a_date_that_is_none_is_an_error_value() -> None:
     book_of(["day", "k"], [date(2024, 2, 29), 1], [date(2024, 3, 1), 2]).save("t.xlsx")
     file = changed(lambda text: text.replace("<v>45352</v>", "<v>1000000000</v>"))
@@ -477,9 +489,12 @@ def test_the_workbooks_of_this_package_come_back() -> None:
     assert cells(in_lines) == [*map(tuple, [[*wanted[0][:2], "1.50", *wanted[0][3:]], *wanted[1:]])]
 
 
-TEXT = st.text(st.characters(exclude_characters="\ufffe\uffff"), max_size=6)
+# Lone surrogates, which are no text in any file, are written as escapes.
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\ufffe\uffff"), max_size=6)
 
 
+@example([("#REF!", "#N/A")])
+@example([("", " ")])
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
 def test_any_texts_come_back_from_a_workbook_of_this_package(rows: list[tuple[str, str]]) -> None:
     written = [("first", *row) for row in rows]

@@ -13,7 +13,7 @@ from suffice.checks.guarantee import Guarantee, known_fields
 from suffice.errors import InvalidValueError
 from suffice.presentation.guarantee_words import wrong_labels_words
 from suffice.presentation.html_parts import card
-from suffice.presentation.text_format import count, percent, percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, is_or_are, percent, percent_at_least, percent_at_most
 
 _DERIVED: Final = frozenset({"statement", "value", "wrong_at_most", "confidence", "predicted"})
 
@@ -121,7 +121,7 @@ class DataSetGuarantee:
             people = f"of which at most {percent(self.annotator_error)} are taken to be wrong"
         counted = {"wrong_at_most": self.wrong_at_most, "rows": self.rows, "tolerance": self.tolerance}
         most, share = wrong_labels_words(counted), f", {percent_at_most(self.value)}" if self.wrong_at_most else ""
-        given = f"{self.by_people:,} {_is(self.by_people)} by people, {people}"
+        given = f"{self.by_people:,} {is_or_are(self.by_people)} by people, {people}"
         predicted = f"{self.predicted:,} {'is a prediction' if self.predicted == 1 else 'are predictions'}"
         said = f"{most[:1].upper()}{most[1:]}{share}{sure}: {given}, and {predicted}."
         return said.replace("\u00a0", " ")
@@ -138,9 +138,10 @@ class DataSetGuarantee:
             if self.proof.wrong:
                 said.append("Where the check found an error, the person's label is used.")
             if more := max(0, (self.proof.allowed or 0) - self.allowed):
-                said.append(f"People found {more:,} more wrong afterwards, which {_is(more)} corrected too.")
+                said.append(f"People found {more:,} more wrong afterwards, which {is_or_are(more)} corrected too.")
         if self.left_out:
-            said.append(f"{count(self.left_out, 'item')} could not be labelled, and {_is(self.left_out)} not included.")
+            left_out = f"{count(self.left_out, 'item')} could not be labelled"
+            said.append(f"{left_out}, and {is_or_are(self.left_out)} not included.")
         return " ".join(said)
 
     def _repr_html_(self) -> str:
@@ -285,13 +286,14 @@ class ScreeningGuarantee:
         """The check behind the statement, and what it is not about, in sentences."""
         if self.proof is None:
             said = [
-                f"{count(self.predicted, 'item')} of {self.rows:,} {_is(self.predicted)} unread; no check was "
+                f"{count(self.predicted, 'item')} of {self.rows:,} {is_or_are(self.predicted)} unread; no check was "
                 "necessary."
             ]
         else:
             said = [self.proof.evidence]
         if self.left_out:
-            said.append(f"{count(self.left_out, 'item')} could not be labelled, and {_is(self.left_out)} not included.")
+            left_out = f"{count(self.left_out, 'item')} could not be labelled"
+            said.append(f"{left_out}, and {is_or_are(self.left_out)} not included.")
         if self.predicted:
             said.append(
                 f"The guarantee is about class {self.class_name!r} only: the labels of items that nobody read "
@@ -356,7 +358,3 @@ def _require_count(value: Any, name: str) -> None:
 def _exact(share: float) -> Fraction:
     """The decimal number that a share prints as."""
     return Fraction(repr(float(share)))
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"

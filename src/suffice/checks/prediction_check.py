@@ -22,6 +22,7 @@ from suffice.checks.sequential_terms import SequentialTerms, planned_share
 from suffice.errors import InvalidValueError
 from suffice.presentation.given_words import result_sentences
 from suffice.presentation.html_parts import card
+from suffice.presentation.text_format import count, is_or_are
 
 #: Which part of the predictions is accepted: so many that at most a number of wrong ones is left (people label the
 #: others), or so many that at most a share of the accepted ones is wrong.
@@ -451,9 +452,8 @@ class PredictionCheck:
             single = isinstance(answers, str | bytes) or not isinstance(answers, Iterable)
             values = [answers] if single else list(answers)
             if len(values) > len(self.record.pending):
-                raise InvalidValueError(
-                    f"there are {len(values):,} answers for {len(self.record.pending):,} open rows; give fewer"
-                )
+                given, rows = count(len(values), "answer"), count(len(self.record.pending), "open row")
+                raise InvalidValueError(f"{given} {is_or_are(len(values))} given for {rows}; give fewer")
             told = dict(zip(self.record.pending, values, strict=False))
         labels = {int(row): self._label(value) for row, value in told.items()}
         record = self.record.tell({row: label for row, label in labels.items() if label is not None})
@@ -614,4 +614,5 @@ class PredictionCheck:
         return card(first, [("", sentence) for sentence in rest], tone="stop" if result.guaranteed else "go on")
 
     def __repr__(self) -> str:
-        return f"PredictionCheck({self.given!r}, {len(self.record.items) - len(self.record.pending)} answers)"
+        answered = len(self.record.items) - len(self.record.pending)
+        return f"PredictionCheck({self.given!r}, {count(answered, 'answer')})"

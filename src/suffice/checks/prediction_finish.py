@@ -19,6 +19,7 @@ from suffice.checks.standing_finish import StandingFinish
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.goal_words import short_sentence
+from suffice.presentation.text_format import count, is_or_are
 
 # Rows that are drawn at random first, and afterwards one of so many.
 _INITIAL: Final = 10
@@ -172,7 +173,8 @@ class PredictionFinish:
             single = isinstance(answers, str | bytes) or not isinstance(answers, Iterable)
             values = [answers] if single else list(answers)
             if len(values) > len(asked):
-                raise InvalidValueError(f"there are {len(values):,} answers for the {len(asked):,} rows asked for")
+                answers, rows = count(len(values), "answer"), count(len(asked), "row")
+                raise InvalidValueError(f"{answers} {is_or_are(len(values))} given for the {rows} asked for")
             told = dict(zip(asked, values, strict=False))
         if outside := [row for row in told if not 0 <= row < len(self.given) or row in self.labels]:
             raise InvalidValueError(f"row {outside[0]} does not exist, or has an answer already")
@@ -317,7 +319,7 @@ class PredictionFinish:
         if self._check is not None:
             predicted = dict(zip(self._order, self.given.first[self._order].tolist(), strict=True))
             return sequential_words(sequential_progress(self._check, predicted, self._tolerance) or {})
-        so_far = f"{len(self.labels):,} labels so far." if self.plan is None else str(self.plan)
+        so_far = f"{count(len(self.labels), 'label')} so far." if self.plan is None else str(self.plan)
         return so_far if self._proven is None else f"{short_sentence(self._proven.to_dict())} {so_far}"
 
 

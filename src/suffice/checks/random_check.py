@@ -226,9 +226,10 @@ class Check:
         elif self.complete:
             heading = f"The check of {count(self.size, 'item')} is complete."
         else:
-            heading = f"{answered:,} of {count(self.size, 'item')} of the check have an answer."
+            have = "has" if answered == 1 else "have"
+            heading = f"{answered:,} of {count(self.size, 'item')} of the check {have} an answer."
         rows = [
-            ("drawn from", f"{self.pool:,} unlabelled items"),
+            ("drawn from", count(self.pool, "unlabelled item")),
             ("cannot be labelled", f"{len(self.unlabelable):,}" if self.unlabelable else ""),
             ("next", ", ".join(map(str, self.pending[:_SHOWN_ITEMS])) + " …" * (len(self.pending) > _SHOWN_ITEMS)),
             ("confidence", f"{percent_at_least(1.0 - self.alpha)}, check {self.number} of its sequence"),

@@ -14,7 +14,7 @@ from suffice.checks.sequential_terms import SequentialTerms
 from suffice.errors import InvalidTypeError, InvalidValueError
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.html_parts import card
-from suffice.presentation.text_format import percent_at_most
+from suffice.presentation.text_format import count, is_or_are, percent_at_most
 
 _FORMAT: Final = 1
 
@@ -112,7 +112,7 @@ class SequentialCheck:
         self.given_up = False
 
     def __repr__(self) -> str:
-        return f"SequentialCheck({self.answered} answers of {self.terms.pool:,} items, {self.state})"
+        return f"SequentialCheck({count(self.answered, 'answer')} of {count(self.terms.pool, 'item')}, {self.state})"
 
     @property
     def answered(self) -> int:
@@ -172,8 +172,9 @@ class SequentialCheck:
             raise InvalidValueError(f"the check is {self.state} and takes no more answers; draw the next one")
         single = wrong is None or isinstance(wrong, bool | np.bool_ | int | np.integer)
         answers = [_answer(each) for each in (wrong if isinstance(wrong, Iterable) and not single else [wrong])]
-        if self.answered + len(answers) > len(self.items):
-            raise InvalidValueError(f"only {len(self.items) - self.answered:,} items are left to answer")
+        left = len(self.items) - self.answered
+        if len(answers) > left:
+            raise InvalidValueError(f"only {count(left, 'item')} {is_or_are(left)} left to answer")
         self.wrong += answers
         proof = self.terms.proof(self._faults)
         if proof is not None and proof < self.answered:

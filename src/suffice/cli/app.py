@@ -1,6 +1,7 @@
 """The commands by name, and the conversion of errors to a message and an exit code."""
 
 import os
+import re
 import sys
 from copy import copy
 from functools import cache
@@ -137,8 +138,7 @@ class _LazyGroup(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            # Pydantic, with which typer reads values, begins sentences with the kind of the error.
-            error.message = error.message.removeprefix("Value error, ")
+            error.message = _value_sentence(error)
             raise
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -153,6 +153,28 @@ class _LazyGroup(TyperGroup):
         if name is None or (ctx.resilient_parsing and location_if_installed(name) is None):
             return name, command, rest  # a missing command completes to nothing
         return name, _loaded_command(name), rest
+
+
+# Of Click, and of Pydantic, with which newer versions of typer read values.
+_NOT_A_NUMBER: Final = re.compile(
+    r"(?:'(?P<value>.*)' is not a valid|Input should be a valid) (?P<kind>integer|number|float)\b"
+)
+
+
+def _value_sentence(error: typer.BadParameter) -> str:
+    """What is wrong with the value of an option, without technical terms."""
+    from suffice.cli.argument_names import not_a_number
+
+    message = error.message.removeprefix("Value error, ")
+    number = _NOT_A_NUMBER.match(message)
+    if number is None:
+        return message
+    value = number["value"]
+    if value is None:
+        # Pydantic does not name the value in its sentence.
+        details: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
+        value = details[0].get("input") if details else None
+    return message if value is None else not_a_number(str(value), whole=number["kind"] == "integer")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Options of the command line in error messages instead of arguments of Python."""
+"""Error messages of the command line: options instead of arguments of Python, and values that are not numbers."""
 
 import re
 from collections.abc import Iterator
@@ -21,6 +21,35 @@ _ARGUMENTS: Final = (
     (re.compile(r"\bleave groups out\b"), "leave --group out"),
     (re.compile(r"\bwith classes$"), "with --classes"),
 )
+# Numbers with a separator of thousands or with a k, and with a decimal comma.
+_GROUPED: Final = re.compile(r"\d{1,3}([,. _']\d{3})+")
+_THOUSANDS: Final = re.compile(r"(\d+) ?[kK]")
+_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+")
+
+
+def not_a_number(value: str, *, whole: bool) -> str:
+    """What is wrong with the value of an option that must be a number, with an example of the required form.
+
+    Args:
+        value: What was given.
+        whole: Whether the number must be whole.
+
+    Examples:
+        >>> not_a_number("6k", whole=True)
+        "'6k' is not a whole number; write it with digits only, such as 6000"
+        >>> not_a_number("0,5", whole=False)
+        "'0,5' is not a number; write it with digits and a decimal point, such as 0.5"
+    """
+    words = value.strip()
+    if whole:
+        example = "200"
+        if _GROUPED.fullmatch(words):
+            example = re.sub(r"\D", "", words)
+        elif thousands := _THOUSANDS.fullmatch(words):
+            example = f"{thousands[1]}000"
+        return f"{value!r} is not a whole number; write it with digits only, such as {example}"
+    example = words.replace(",", ".") if _DECIMAL_COMMA.fullmatch(words) else "0.5"
+    return f"{value!r} is not a number; write it with digits and a decimal point, such as {example}"
 
 
 @contextmanager

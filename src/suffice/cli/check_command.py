@@ -129,12 +129,16 @@ def _started(
     def predict(model: str, answers: Any) -> Any:
         if learned is not None and (learned.settings.model, learned.answers) == (model, answers):
             return learned.predictions()
-        with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
+        with Console(stderr=True).status(f"learning {count(len(answers), 'label')}", spinner="line"):
             X = project.X  # the settings of the model depend on the features
             return predictions_after(project.settings.using(model), X, answers, project.learned_files)
 
     project.start_check(size, at_most=at_most, predict=predict, **{**asked, "expected": expected})
     result = _result(project, action="started")
+    with project.lock:
+        started = project.state().checks.open_check
+    later = "" if started is None else started.later_sentence("items")
+    rest = [*([later] if later else []), *_standing(result, place)]
     check = result["check"]
     if check["sequential"] is not None:
         words = f"Check {check['number']} is started: {count(check['pool'], 'unlabelled item')} in random order, until "
@@ -144,11 +148,11 @@ def _started(
             class_name = check["class_name"] if check["quantity"] == "recall" else None
             goal = goal_words(check["at_most"], check["tolerance"], class_name=class_name)
             words += f", until it is proven that {goal}."
-        lines = [f"{words} {check['plan_words']}".replace("\u00a0", " "), *_standing(result, place)]
+        lines = [f"{words} {check['plan_words']}".replace("\u00a0", " "), *rest]
         return result, lines
     which = f" predicted as {check['class_name']!r}" if check["quantity"] == "precision" else ""
     drawn = f"{check['size']:,} of {count(check['pool'], 'unlabelled item')}{which}, drawn at random"
-    return result, [f"Check {check['number']} is started: {drawn}.", *_standing(result, place)]
+    return result, [f"Check {check['number']} is started: {drawn}.", *rest]
 
 
 def _asked(project: "Project", place: str, asked: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -23,6 +23,7 @@ from suffice.cli.project_options import (
 from suffice.cli.settings_options import with_settings
 from suffice.errors import InvalidValueError, SufficeError
 from suffice.files import require_writable, without_collector, write_bytes_whole, write_whole
+from suffice.presentation.text_format import count
 from suffice.tables.table_formats import FINAL_FORMATS, FORMATS, format_of, usual_endings
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def predict_command(
         return
     for note in notes:
         plain_console().print(f"- {note}")
-    plain_console().print(f"Predictions: {to} ({rows:,} rows)")
+    plain_console().print(f"Predictions: {to} ({count(rows, 'row')})")
 
 
 class FormatName(StrEnum):
@@ -362,10 +363,10 @@ def export_command(
     for name in ("labels", "skipped", "predictions", "checked_predictions"):
         if written[name] is not None:
             what = name.replace("_", " ").capitalize()
-            console.print(f"{what}: {written[name]['path']} ({written[name]['rows']:,} rows)")
+            console.print(f"{what}: {written[name]['path']} ({count(written[name]['rows'], 'row')})")
     for name, what in (("dataset", "Data set of Hugging Face"), ("label_studio", "Tasks of Label Studio")):
         if written[name] is not None:
-            console.print(f"{what}: {written[name]['path']} ({written[name]['rows']:,} rows)")
+            console.print(f"{what}: {written[name]['path']} ({count(written[name]['rows'], 'row')})")
     if written["guarantee"] is not None:
         console.print(f"Guarantee: {written['guarantee']['path']}")
     if written["model"] is not None:
@@ -435,9 +436,8 @@ def _export_final(place: str, last: FinalOptions, *, as_json: bool) -> None:
     if file is not None:
         unlabelled = final.source.count("")
         verb = "has" if unlabelled == 1 else "have"
-        console.print(
-            f"Final file: {last.final} ({file.rows:,} rows{f'; {unlabelled:,} {verb} no label' if unlabelled else ''})"
-        )
+        without = f"; {unlabelled:,} {verb} no label" if unlabelled else ""
+        console.print(f"Final file: {last.final} ({count(file.rows, 'row')}{without})")
         for usual, name in renamed.items():
             console.print(f"The column {usual} is named {name}, because the data have a column {usual}.")
     if page is not None:
@@ -465,7 +465,8 @@ def _export_all_rows(place: str, path: Path, *, bom: bool, as_json: bool) -> Non
     console = plain_console()
     if without:
         console.print(without)
-    console.print(f"All rows: {path} ({file.rows:,} rows). The column source tells labels of people from predictions.")
+    written = f"All rows: {path} ({count(file.rows, 'row')})"
+    console.print(f"{written}. The column source tells labels of people from predictions.")
 
 
 # Files and folders for other programs.

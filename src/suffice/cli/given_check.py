@@ -284,7 +284,7 @@ def _added(project: "Project", path: Path, design: Mapping[str, Any], person: st
 
 
 def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionCheckOptions, person: str) -> str:
-    """Start a check, unless one is open or has answered what is asked for; return what there is to say about it."""
+    """Start a check, unless one is open or has answered what is asked for; return what there is to state about it."""
     from suffice.project.prediction_results import first_checked_item, start_prediction_check
 
     with project.lock:
@@ -311,9 +311,11 @@ def _start_if_due(project: "Project", options: CheckOptions, wanted: PredictionC
     if started is None:
         return ""
     if started.terms is not None:
-        return _plan_words(started)
-    given = options.size is not None or wanted.budget is not None
-    return fixed_size_sentence(len(started.items), started.pool, parts=1 if given else started.asked.parts)
+        words = _plan_words(started)
+    else:
+        given = options.size is not None or wanted.budget is not None
+        words = fixed_size_sentence(len(started.items), started.pool, parts=1 if given else started.asked.parts)
+    return "\n".join(line for line in (started.later_sentence("rows"), words) if line)
 
 
 def _plan_words(draw: "CheckDraw") -> str:
@@ -594,12 +596,14 @@ def _known_result(known: "KnownAnswers", options: CheckOptions, wanted: Predicti
     if options.size is not None or wanted.budget is not None:
         raise InvalidValueError(
             "--size and --budget are for a check that is drawn now; column "
-            f"{wanted.truth!r} has the answers of {len(known.answered):,} rows, which are the sample"
+            f"{wanted.truth!r} has the answers of {count(len(known.answered), 'row')}, which are the sample"
         )
+    have = "has" if len(known.answered) == 1 else "have"
     print(
-        f"{len(known.answered):,} rows have an answer. The result holds if they are a random sample of all rows, whose "
-        "size was fixed before anybody saw an answer. A row of the sample that nobody could label must count as wrong: "
-        "do not leave its answer empty, but write a class that is never predicted, named with --classes.",
+        f"{count(len(known.answered), 'row')} {have} an answer. The result holds if they are a random sample of all "
+        "rows, whose size was fixed before anybody saw an answer. A row of the sample that nobody could label must "
+        "count as wrong: do not leave its answer empty, but write a class that is never predicted, named with "
+        "--classes.",
         file=sys.stderr,
     )
     return known.sample_result(design)

@@ -104,7 +104,7 @@ def _by_keys(console: Console) -> bool:
 
 def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
     """Label by keys or by lines, until the person leaves."""
-    from suffice.cli.labeller import label_by_lines
+    from suffice.cli.labeller import label_by_lines, learn_last_answers
 
     try:
         # A correction of a prediction is typed, for which there is no key.
@@ -117,7 +117,7 @@ def _label(labeller: "Labeller", console: Console, *, by_keys: bool) -> None:
             if hasattr(sys.stdin, "reconfigure"):
                 sys.stdin.reconfigure(errors="replace")
             label_by_lines(labeller, console, iter(sys.stdin.readline, ""))
-            labeller.caught_up_at_end(_LAST_WORD)
+            learn_last_answers(labeller, console, _LAST_WORD)
     except KeyboardInterrupt:
         # Ctrl-C is a regular way to leave, because all labels are on the disk.
         pass

@@ -5,7 +5,7 @@ Labelling on the whole screen is in :mod:`suffice.cli.label_app`, which needs Te
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,7 +16,7 @@ from rich.console import Console
 from suffice.checks.prediction_check import RIGHT, WRONG
 from suffice.cli.terminal_display import Picture, Pictures, one_line, visible
 from suffice.errors import InvalidValueError, SufficeError
-from suffice.presentation.text_format import item_summary
+from suffice.presentation.text_format import as_sentence, item_summary
 from suffice.project.events import EventKind, Label, checked_label
 from suffice.project.items import Item
 from suffice.project.label_writer import OutsideRangeError
@@ -165,6 +165,9 @@ _ALL: Final = 0.1
 # The same for a line, whose next item need not appear at once; so the advice is about all labels.
 _LEARN_BY_LINE: Final = 1.0
 _PICTURE: Final = 0.03
+# Seconds between two looks at the progress of the model at the end, and between two lines about it.
+_PROGRESS: Final = 0.5
+_PROGRESS_LINE: Final = 10.0
 # If no items are left, another person may return an item.
 _ASK_AGAIN: Final = 2.0
 
@@ -388,21 +391,36 @@ class Labeller:
         """Wait until the model has learned everything, with a limit in seconds."""
         return self.background.wait_settled(timeout)
 
-    def caught_up_at_end(self, timeout: float) -> bool:
+    def unlearned_at_end(self, timeout: float) -> Iterator[int]:
         """Wait until the model has learned everything, also for missing features if it has enough labels.
 
         Args:
             timeout: Limit in seconds.
+
+        Yields:
+            The number of answers that it has not learned yet, twice a second; nothing once it has learned all answers,
+            or cannot learn them.
         """
-        end, initial = time.monotonic() + timeout, self.project.settings.initial
-        while (
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0.0:
+            step, waits = min(_PROGRESS, left), self._waits_for_features()
+            if waits:
+                time.sleep(step)
+            elif self.background.wait_ended(step):
+                return
+            n_learned = max(self.background.learner.n_answers, self.background.learning_status.n_answers)
+            # At first the saved state is read.
+            if waits or n_learned:
+                with self.project.lock:
+                    yield max(0, len(self.project.state().learned()) - n_learned)
+
+    def _waits_for_features(self) -> bool:
+        """Whether there are enough labels for a model, and the features of the items are being computed."""
+        return (
             self.project.features_missing
-            and self.counts().labelled >= initial
             and not self.background.learning_status.problem
-            and time.monotonic() < end
-        ):
-            time.sleep(_LEARN)
-        return self.caught_up(max(0.0, end - time.monotonic()))
+            and self.counts().labelled >= self.project.settings.initial
+        )
 
     @contextmanager
     def _past_conflicts(self) -> Iterator[None]:
@@ -502,6 +520,55 @@ def label_by_lines(labeller: Labeller, console: Console, source: Iterable[str]) 
             _say(console, labeller.nothing_left())
             return
         _print_item(labeller, console)
+
+
+def learn_last_answers(labeller: Labeller, console: Console, timeout: float) -> None:
+    """Wait until the model has learned the last answers, with its progress.
+
+    Args:
+        labeller: The person who has labelled.
+        console: Where the progress is printed: on a terminal in one line that changes, otherwise in lines.
+        timeout: Limit in seconds.
+    """
+    total, stated_at, shown = 0, 0.0, None
+    in_place = console.is_terminal and not console.is_dumb_terminal
+    with ExitStack() as stack:
+        for unlearned in labeller.unlearned_at_end(timeout):
+            now = time.monotonic()
+            first = not total
+            total = max(total, unlearned)
+            if not total or not (in_place or first or now - stated_at >= _PROGRESS_LINE):
+                continue
+            stated_at, sentence = now, _unlearned_sentence(unlearned, total, whole=first or in_place)
+            if not in_place:
+                _say(console, sentence)
+            elif shown is None:
+                shown = stack.enter_context(console.status(sentence, spinner="line"))
+            else:
+                shown.update(sentence)
+
+
+def _unlearned_sentence(unlearned: int, total: int, *, whole: bool) -> str:
+    """The progress of the model with the last answers.
+
+    Args:
+        unlearned: Number of answers that it has not learned.
+        total: Their number at the first of these sentences.
+        whole: Whether the sentence says what is happening, and how to end it.
+
+    Examples:
+        >>> _unlearned_sentence(3, 7, whole=False)
+        '4 of the last 7 answers are learned.'
+    """
+    progress = f"{total - unlearned:,} of the last {total:,} answers are learned"
+    if total == 1:
+        progress = "the last answer is being learned"
+    if not whole:
+        return as_sentence(progress)
+    return (
+        f"The model is learning: {progress}. All answers are saved. Ctrl-C ends this; the model learns the others when "
+        "the project is opened again."
+    )
 
 
 # By lines, progress is stated when the advice changes, and after this number of labels.

@@ -1,5 +1,6 @@
-"""``suffice plan``: how many answers a check takes, and what a sample has shown, without a project or a file."""
+"""``suffice plan``: how many answers a check takes, and what a sample has shown, without a project."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -15,16 +16,24 @@ from suffice.cli.project_options import plain_console
 from suffice.cli.rule_options import share_of
 from suffice.errors import InvalidValueError
 from suffice.presentation.answer_plan_words import answer_table_rows
-from suffice.presentation.text_format import percent_at_least, percent_at_most
+from suffice.presentation.text_format import count, percent_at_least, percent_at_most
 
 _COLUMNS = ("wrong", "answers", "8 of 10 checks", "fixed size")
 
 
 def plan_command(
+    table: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TABLE",
+            help="A table (CSV, Excel, JSON lines or Parquet) whose rows are counted, instead of --pool.",
+            show_default=False,
+        ),
+    ] = None,
     pool: Annotated[
-        int,
+        int | None,
         typer.Option(metavar="NUMBER", help="Number of predictions from which a check is drawn.", show_default=False),
-    ],
+    ] = None,
     at_most: Annotated[
         str | None,
         typer.Option(metavar="SHARE", help="The target: at most this share is wrong, such as 5%.", show_default=False),
@@ -61,6 +70,8 @@ def plan_command(
 ) -> None:
     """Plan a check without a project: how many answers a target takes, or what a sample has shown.
 
+    For a prediction in each row of a table: suffice plan answers.csv --at-most 5%
+
     How many answers of people prove that at most 5 % of 20,000 predictions are wrong:
     suffice plan --pool 20000 --at-most 5% --expected 2%
 
@@ -84,6 +95,7 @@ def plan_command(
     if target is None and (guess is not None or of != "predictions"):
         raise InvalidValueError(f"{'--expected' if guess is not None else '--of'} needs --at-most, the share to prove")
     number = 1 + whole(earlier_checks, "--earlier-checks", least=0)
+    pool = _pool(table, pool)
     counts = None if checked is None or wrong is None else (checked, wrong)
     budget = annotation_budget(
         pool, at_most=target, expected=guess, counts=counts, corrected=of == "all", alpha=alpha, number=number
@@ -92,12 +104,34 @@ def plan_command(
         print_json("plan", budget.as_dict(seconds))
         return
     console = plain_console()
+    if table is not None:
+        console.print(f"{table} has {count(pool, 'row')}; each counts as one prediction.")
     for sentence in budget.sentences(seconds):
         console.print(sentence)
     if target is not None and budget.table:
         about = "after corrections" if of == "all" else f"{percent_at_least(1.0 - alpha)} confidence"
         title = f"Answers to prove that at most {percent_at_most(target)} of {pool:,} are wrong ({about})"
         console.print(_shown([each.as_dict() for each in budget.table], title, seconds))
+
+
+def _pool(table: Path | None, pool: int | None) -> int:
+    """The number of predictions: that of ``--pool``, or of the rows of a table.
+
+    Raises:
+        InvalidValueError: Neither is given, or both; or the table cannot be read.
+    """
+    if table is None and pool is None:
+        raise InvalidValueError(
+            "give the number of predictions, as in --pool 20000, or a table whose rows are counted, as in suffice plan "
+            "answers.csv"
+        )
+    if table is None:
+        return whole(pool, "--pool", least=1)
+    if pool is not None:
+        raise InvalidValueError(f"--pool {pool} and the rows of {table} are two numbers of predictions; give one")
+    from suffice.tables.file_reader import read_columns
+
+    return len(read_columns(table))
 
 
 def _shown(plans: list[dict[str, Any]], title: str, seconds: float | None) -> Table:

@@ -35,6 +35,7 @@ from suffice.cli.terminal_display import visible
 from suffice.criteria import Criterion, LabelWorth
 from suffice.errors import InvalidValueError, MissingExtraError, SufficeError
 from suffice.models.factory import MODEL_FAMILIES
+from suffice.presentation.text_format import count
 from suffice.project.settings import DEFAULT_INITIAL, DEFAULT_RECALL, FEWEST_OPINIONS, checked_opinions
 from suffice.session.goals import Goal
 
@@ -587,7 +588,7 @@ def made_check(
     how = "people label without seeing the predictions"
     if checked.answer == "verdict":
         how = "people see each prediction and say whether it is right"
-    say(console, f"Project {hidden(place)}: made, {project.size:,} rows with predictions; {how}.")
+    say(console, f"Project {hidden(place)}: made, {count(project.size, 'row')} with predictions; {how}.")
     return project
 
 
@@ -975,7 +976,7 @@ def _project_learner(
         answers: The answers to learn.
         checked: Answers of a complete check that the results count, and the model does not learn.
     """
-    with Console(stderr=True).status(f"learning {len(answers)} labels", spinner="line"):
+    with Console(stderr=True).status(f"learning {count(len(answers), 'label')}", spinner="line"):
         from suffice.project.learned_project import project_learner
 
         learner = project_learner(settings, project.X)

@@ -364,7 +364,7 @@ def _show(console: Console, result: ScreenedTable) -> None:
     plain = not console.encoding.lower().startswith("utf")
     console.print("\nRelevant rows found, by rows screened", style="dim")
     lines = number_chart(gains, [float("nan")] * len(gains), log=False, width=width, height=9, plain=plain)
-    end = f"{result.screened} rows"
+    end = count(result.screened, "row")
     console.print("\n".join([*lines, f"{'':8}1{end:>{width - 1}}"]), style="cyan", markup=False)
     reason = result.verdicts[-1].reason if result.verdicts else "the rule has judged no step"
     headline = screening_headline(result.screened, result.size, result.found, stopped=result.stopped, reason=reason)

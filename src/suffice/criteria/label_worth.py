@@ -15,6 +15,7 @@ from suffice.criteria.step_and_verdict import Step, Verdict
 from suffice.errors import InvalidValueError
 from suffice.forecast import CURVE_POWER, Forecast, LearningCurve
 from suffice.numerics import Floats
+from suffice.presentation.text_format import count
 
 __all__ = ["ExpectedCost", "LabelWorth"]
 
@@ -441,10 +442,11 @@ class LabelWorth(Criterion):
         avoided, left = worth / self._cost_of_mistake, self._unlabelled(step)
         if self.tolerance is None and not self._of_classes(step):
             fall = f"{100.0 * avoided / max(left, 1):.2g}\u00a0% of the variance of the labels"
-            what = f"the squared error of the {left:,} unlabelled items by {fall}"
+            what = f"the squared error of the {count(left, 'unlabelled item')} by {fall}"
             return f"1 more label is {expected} lower {what}, {compared}"
-        what = f"wrong predictions among the {left:,} unlabelled items"
-        return f"1 more label is {expected} avoid {avoided:.3g} {what}, {compared}"
+        number = f"{avoided:.3g}"
+        what = f"wrong prediction{'s' * (number != '1')} among the {count(left, 'unlabelled item')}"
+        return f"1 more label is {expected} avoid {number} {what}, {compared}"
 
 
 def total_costs(

@@ -48,11 +48,12 @@ def answer_plan_sentences(plan: Mapping[str, Any], seconds: float | None = None)
         f"if {expected} are wrong."
     ]
     low, high = (None if plan[name] is None else two_digits(plan[name], size) for name in ("low", "high"))
+    within = "" if low is None else f"One check of ten ends within {count(low, 'answer')}"
     if high is None:
-        sentences.append(f"One check of ten ends within {low:,} answers, and more than one of ten proves nothing.")
+        sentences.append(f"{within}, and more than one of ten proves nothing.")
     elif low != high:
         longest = "" if seconds is None else f" (about {duration(plan['high'] * seconds)})"
-        sentences.append(f"One check of ten ends within {low:,} answers, and nine of ten within {high:,}{longest}.")
+        sentences.append(f"{within}, and nine of ten within {high:,}{longest}.")
     if plan["fixed"] is not None:
         sentences.append(
             f"A check of fixed size takes {count(plan['fixed'], 'answer')}, and succeeds with a probability of "

@@ -238,6 +238,29 @@ def sequential_offer_sentences(offer: Mapping[str, Any]) -> list[str]:
     return [sentence.replace("\u00a0", " ") for sentence in sentences]
 
 
+def later_check_sentence(number_of: int, share: float, first_share: float, *, items: str) -> str:
+    """What starting another check of the same items means; empty for the first.
+
+    Args:
+        number_of: Number of the check among those of these items, from 1.
+        share: Its share of the error probability.
+        first_share: That of the first check.
+        items: What is checked, such as "items" or "rows".
+
+    Examples:
+        >>> print(later_check_sentence(2, 0.05 / 6.0, 0.025, items="rows"))
+        This is check 2 of these rows: its share of the error probability is 0.83 %, after 2.5 % for the first, so it
+        takes more answers. What was proven before stays proven.
+    """
+    if number_of == 1:
+        return ""
+    shares = f"{percent(share)}, after {percent(first_share)} for the first".replace("\u00a0", " ")
+    return (
+        f"This is check {number_of} of these {items}: its share of the error probability is {shares}, so it takes more "
+        "answers. What was proven before stays proven."
+    )
+
+
 def checks_sentences(
     guarantee: Mapping[str, Any] | None, check: Mapping[str, Any] | None, *, open_told: bool = False
 ) -> tuple[list[str], list[str]]:

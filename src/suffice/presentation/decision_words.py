@@ -20,6 +20,7 @@ from suffice.presentation.rule_words import RANKED_LAST, RATIO_RULE, WORTH_RULES
 from suffice.presentation.text_format import (
     as_sentence,
     count,
+    is_or_are,
     number,
     percent,
     percents,
@@ -215,12 +216,13 @@ def _screening_words(decision: Mapping[str, Any]) -> DecisionWords:
     """The decision of a screening in words."""
     screening, screened = decision["screening"], decision["n_labelled"]
     size, n_found = screened + decision["unlabelled"], screening["found"]
-    progress = f"{n_found:,} of about {_about_all(screening):,} relevant items are found (estimate)"
-    done, uncovered = f"{screened:,} of {size:,} items are screened", ""
+    relevant = count(_about_all(screening), "relevant item")
+    progress = f"{n_found:,} of about {relevant} {is_or_are(n_found)} found (estimate)"
+    done, uncovered = f"{screened:,} of {count(size, 'item')} {is_or_are(screened)} screened", ""
     if decision["answer"] == "keep going" and decision.get("check_pending"):
         headline, tone = "A check is running", "on"
         pending = decision["check_pending"]
-        waiting = f"{count(pending, 'item')} of it {'is' if pending == 1 else 'are'} not yet labelled"
+        waiting = f"{count(pending, 'item')} of it {is_or_are(pending)} not yet labelled"
         sentences = [f"{headline}: {waiting}.", f"{progress}, and {done}."]
     elif decision["answer"] == "keep going":
         headline, tone = "Keep screening", "on"
@@ -307,8 +309,8 @@ def _missing(decision: Mapping[str, Any], initial: int) -> int:
 def _too_early_sentences(decision: Mapping[str, Any], initial: int) -> list[str]:
     missing = _missing(decision, initial)
     if missing:
-        are = "are" if missing > 1 else "is"
-        return [f"Too early to say: {count(missing, 'more label')} {are} needed before the model starts."]
+        needed = f"{count(missing, 'more label')} {is_or_are(missing)} needed"
+        return [f"Too early to say: {needed} before the model starts."]
     if decision.get("rule") == CATCHING_UP:
         return [f"{_LEARNING}: {decision['reason']}. You can continue to label meanwhile."]
     if decision.get("far_behind"):

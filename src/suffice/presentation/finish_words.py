@@ -8,6 +8,7 @@ from suffice.presentation.guarantee_words import all_by_people, fault_words, wro
 from suffice.presentation.text_format import (
     count,
     interval_words,
+    is_or_are,
     number,
     percent,
     percent_at_least,
@@ -104,7 +105,7 @@ def progress_words(plan: Mapping[str, Any]) -> str:
     so_far, size = f"{count(plan['by_people'], 'label')} so far", two_digits(plan["check_size"])
     screening = plan.get("class_name") is not None
     if screening:
-        so_far = f"{count(plan['by_people'], 'item')} {'is' if plan['by_people'] == 1 else 'are'} read"
+        so_far = f"{count(plan['by_people'], 'item')} {is_or_are(plan['by_people'])} read"
     if plan["check_now"]:
         left = plan["check_size"] + plan["predicted"]
         low, high = two_digits(plan["check_low"], left), two_digits(plan["check_high"], left)
@@ -116,7 +117,7 @@ def progress_words(plan: Mapping[str, Any]) -> str:
     left = two_digits(plan["predicted"])
     then = f"then about {count(left, 'label')} {_are_predictions(left)}"
     if screening:
-        then = f"then about {count(left, 'item')} {_are(left)} not read"
+        then = f"then about {count(left, 'item')} {is_or_are(left)} not read"
     return f"{so_far}, {parts}; {then} (extrapolated)"
 
 
@@ -144,11 +145,12 @@ def reached_words(reached: Mapping[str, Any]) -> str:
         return f"all {count(reached['rows'], 'label')} are by people, which count as right."
     sure, error = reached["confidence"], reached["annotator_error"]
     confidence = f" ({percent_at_least(sure)} confidence)" if sure < 1.0 else ""
-    people = f"of which at most {percent(error)} are taken to be wrong" if error else "which count as right"
+    counts = "counts" if reached["by_people"] == 1 else "count"
+    people = f"of which at most {percent(error)} are taken to be wrong" if error else f"which {counts} as right"
     most = f"{wrong_labels_words(reached)}{confidence}."
     if not reached["predicted"]:
         return f"{most} All of them are by people, {people}."
-    given = f"{count(reached['by_people'], 'label')} {_are(reached['by_people'])} by people, {people}"
+    given = f"{count(reached['by_people'], 'label')} {is_or_are(reached['by_people'])} by people, {people}"
     return f"{most} {given}, and {reached['predicted']:,} {_are_predictions(reached['predicted'])}."
 
 
@@ -234,7 +236,7 @@ def finished_run_sentences(about: Mapping[str, Any]) -> list[str]:
     return [
         f"Labels of people: {people:,} of {rows:,}{checked}. {count(saved, 'label')}{share} would have been saved.",
         f"Guaranteed: {reached_words(guarantee)}",
-        f"In truth {wrong:,} of the {count(rows, 'label')} {'is' if wrong == 1 else 'are'} {fault}{truly}. "
+        f"In truth {wrong:,} of the {count(rows, 'label')} {is_or_are(wrong)} {fault}{truly}. "
         f"Your goal was at most {percent(about['at_most'])}.",
     ]
 
@@ -255,8 +257,7 @@ def _truly_missed(about: Mapping[str, Any]) -> str:
     total = found + missed
     share = f" ({percent(missed / total)})" if missed else ""
     name = repr(shortened(str(about["guarantee"]["class_name"]), 40))
-    verb = "is" if missed == 1 else "are"
-    said = f"In truth {missed:,} of the {count(total, 'item')} of class {name} {verb} missed{share}."
+    said = f"In truth {missed:,} of the {count(total, 'item')} of class {name} {is_or_are(missed)} missed{share}."
     return f"{said} Your goal was at most {percent(about['at_most'])}."
 
 
@@ -289,7 +290,3 @@ def goal_and_number_words(goal: Mapping[str, Any]) -> str:
 
 def _are_predictions(number_of: int) -> str:
     return "is a prediction" if number_of == 1 else "are predictions"
-
-
-def _are(number_of: int) -> str:
-    return "is" if number_of == 1 else "are"

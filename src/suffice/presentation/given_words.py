@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from suffice.presentation.check_words import sequential_words
 from suffice.presentation.guarantee_words import fault_words
-from suffice.presentation.text_format import count, percent_at_least, percent_at_most, shortened
+from suffice.presentation.text_format import count, is_or_are, percent_at_least, percent_at_most, shortened
 
 # Share of the rows from which on a check takes nearly all of them.
 _NEARLY_ALL: Final = 0.8
@@ -29,7 +29,7 @@ def result_sentences(result: Mapping[str, Any]) -> list[str]:
             return [sequential_words(result["progress"])]
         size = result["checked"] + result["pending"]
         return [
-            f"{result['checked']:,} of {count(size, 'row')} are answered, with "
+            f"{result['checked']:,} of {count(size, 'row')} {is_or_are(result['checked'])} answered, with "
             f"{count(result['wrong'], 'wrong prediction')}. Nothing is proven yet."
         ]
     said = _target_and_statements(result)

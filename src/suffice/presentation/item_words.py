@@ -92,7 +92,8 @@ def import_sentences(report: Mapping[str, Any], *, trial: bool = False) -> list[
         The file is not in UTF-8; it was read as Latin-1.
     """  # noqa: E501 - one sentence
     matched_by = _MATCHED[report["matched_by"]]
-    sentences = [f"{report['matched']:,} of {count(report['rows'], 'row')} belong to items, matched by {matched_by}."]
+    belong = "belongs to an item" if report["matched"] == 1 else "belong to items"
+    sentences = [f"{report['matched']:,} of {count(report['rows'], 'row')} {belong}, matched by {matched_by}."]
     items = [f"{report[name]:,} {words}" for name, words in _IMPORTED if report[name]]
     sentences += [f"Items: {', '.join(items)}."] if items else ["No item is changed."]
     some = f", such as {', '.join(report['unmatched_examples'])}" if report["unmatched"] else ""

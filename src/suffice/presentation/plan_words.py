@@ -61,7 +61,7 @@ def forecast_sentence(decision: Mapping[str, Any]) -> str:
     more = as_sentence(more_labels(labels, low, high))[:-1]
     corrected, then = decision.get("corrected"), error_then(decision)
     if corrected:
-        wrong = f"{two_digits(corrected):,} of about {two_digits(decision['wrong']):,} wrong predictions"
+        wrong = f"{two_digits(corrected):,} of about {count(two_digits(decision['wrong']), 'wrong prediction')}"
         still = f"about {percent(decision['error_then'])} would still be wrong, and more would not be worth their cost"
         return f"{more} would avoid about {wrong}; {still} (extrapolated)."
     if then:
@@ -112,4 +112,5 @@ def outlook(decision: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(figure, "typical error now, estimated"), (later, after)] if later else []
     wrong, corrected = decision["wrong"], decision["corrected"]
     before, then_wrong = two_digits(wrong or 0), two_digits((wrong or 0) - (corrected or 0))
-    return [] if not corrected else [(f"{before:,}", "wrong predictions now, estimated"), (f"{then_wrong:,}", after)]
+    now = count(before, "wrong prediction").partition(" ")[2]
+    return [] if not corrected else [(f"{before:,}", f"{now} now, estimated"), (f"{then_wrong:,}", after)]

@@ -6,11 +6,13 @@ from typing import Any
 from suffice.presentation.guarantee_words import fault_words
 from suffice.presentation.text_format import (
     count,
+    is_or_are,
     number,
     percent,
     percent_at_least,
     percent_at_most,
     percents_around,
+    was_or_were,
 )
 
 
@@ -166,18 +168,19 @@ def accepted_sentence(part: Mapping[str, Any]) -> str:
     fault = f"predicted {fault_words(part['tolerance'])}"
     corrected = part["goal"] == "corrected"
     most = f"at most {part['allowed']:,}" if corrected else f"at most {percent_at_most(part['at_most'])}"
-    left = f"{count(part['left'], 'item')} {'is' if part['left'] == 1 else 'are'} left for people."
+    left = f"{count(part['left'], 'item')} {is_or_are(part['left'])} left for people."
     if part["threshold"] is None:
         return _plain(
             f"No prediction can be accepted: the check does not show for any part that {most} are {fault}. {left}"
         )
     items = count(part["predicted"] if corrected else part["accepted"], "item")
-    outside = " that are not in the check" if corrected else ""
+    outside = f" that {is_or_are(part['predicted'])} not in the check" if corrected else ""
+    are = is_or_are(part["allowed"]) if corrected else "are"
     which = f"Of the {items} with a confidence of at least {part['threshold']:.12g}{outside}"
     if corrected:
-        then = "If people label them, " if part["left"] else "So "
-        left += f" {then}{most} of all {part['pool']:,} labels are {fault_words(part['tolerance'])}."
-    return _plain(f"{which}, {most} are {fault} ({_sure(part)}). {left}")
+        then = f"If people label {'it' if part['left'] == 1 else 'them'}, " if part["left"] else "So "
+        left += f" {then}{most} of all {part['pool']:,} labels {are} {fault_words(part['tolerance'])}."
+    return _plain(f"{which}, {most} {are} {fault} ({_sure(part)}). {left}")
 
 
 def accepted_evidence(part: Mapping[str, Any]) -> str:
@@ -226,7 +229,8 @@ def change_sentence(change: Mapping[str, Any]) -> str:
     """
     (first, of_first), (second, of_second) = change["first"], change["second"]
     lead = "The error has changed" if change["changed"] else "No change of the error is visible"
-    counts = f"{first:,} of {of_first:,} checked predictions were wrong, then {second:,} of {of_second:,}"
+    counts = f"{first:,} of {count(of_first, 'checked prediction')} {was_or_were(first)} wrong"
+    counts += f", then {second:,} of {of_second:,}"
     shares = f"{percent(first / of_first)} and {percent(second / of_second)}"
     return _plain(f"{lead}: {counts} ({shares}, {p_words(change['p_value'])}).")
 

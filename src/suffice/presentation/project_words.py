@@ -79,7 +79,8 @@ def team_lines(team: Mapping[str, Any]) -> list[str]:
         return []
     told = [f"{each['name']}: {' '.join(each['sentences'])}" for each in team["people"] if each["sentences"]]
     lines, more = told[:_MOST_NAMES], len(told[_MOST_NAMES:])
-    return [*lines, *([f"{more:,} more people: suffice status --json."] if more else []), *team["notes"]]
+    others = f"{more:,} more {'person' if more == 1 else 'people'}: suffice status --json."
+    return [*lines, *([others] if more else []), *team["notes"]]
 
 
 def some_counts(counts: Sequence[tuple[str, int]]) -> str:
@@ -231,7 +232,7 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
         report: The result of :meth:`suffice.project.repair.DamageReport.as_dict`.
         place: The project, as it can be typed in a command.
     """
-    events, items = f"{report['events']:,} events", f"{report['items']:,} items"
+    events, items = count(report["events"], "event"), count(report["items"], "item")
     if report["intact"]:
         return [f"Nothing is damaged: {events} and {items} have their checksums."]
     sentences = [f"{events} and {items} are verified."]
@@ -241,7 +242,7 @@ def damage_sentences(report: Mapping[str, Any], place: str) -> list[str]:
         sentences.append(f"{_so_many(len(lost), 'event is', 'events are')} lost: {_some_numbers(lost)}.")
     if report["missing_events"]:
         missing = _so_many(report["missing_events"], "event is", "events are")
-        sentences.append(f"{missing} missing at the end: they were acknowledged, and are not in the file.")
+        sentences.append(f"{missing} missing at the end: acknowledged, and not in the file.")
     if damaged := report["damaged_digests"]:
         kept = "event has a damaged checksum and is kept", "events have damaged checksums and are kept"
         sentences.append(f"{_so_many(len(damaged), *kept)}: {_some_numbers(damaged)}.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from suffice.presentation.decision_words import NOT_WORTH
 from suffice.presentation.error_words import error_value
-from suffice.presentation.text_format import count, number, percent, percent_at_least, shortened
+from suffice.presentation.text_format import count, is_or_are, number, percent, percent_at_least, shortened, was_or_were
 
 
 def with_labels(labels: int, pool: int) -> str:
@@ -15,7 +15,7 @@ def with_labels(labels: int, pool: int) -> str:
         >>> with_labels(300, 500), with_labels(500, 500)
         ('with 300 labels', 'with all 500 labels')
     """
-    return f"with {'all ' if labels == pool else ''}{labels} labels"
+    return f"with {'all ' if labels == pool else ''}{count(labels, 'label')}"
 
 
 def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: bool = False) -> str:
@@ -45,7 +45,7 @@ def run_headline(answer: str, labels: int, pool: int, reason: str, *, by_cost: b
         return f"Enough at {labels:,} of {pool:,} labels."
     if answer == "limit":
         return f"This model has reached its limit at {labels:,} of {pool:,} labels."
-    return f"Not enough within {'all ' if labels == pool else ''}{labels:,} labels: {reason}."
+    return f"Not enough within {'all ' if labels == pool else ''}{count(labels, 'label')}: {reason}."
 
 
 def labels_saved_sentence(labels: int, pool: int) -> str:
@@ -200,10 +200,11 @@ def screening_headline(screened: int, size: int, n_found: int, *, stopped: bool,
         >>> screening_headline(100, 3000, 8, stopped=False, reason="8 are found")
         'Not enough within 100 of 3,000 rows, among which 8 relevant ones are found: 8 are found.'
     """
+    found = f"{count(n_found, 'relevant one')} {is_or_are(n_found)} found"
     if stopped:
-        return f"Enough: {screened:,} of {size:,} rows are screened, and {n_found:,} relevant ones are found."
+        return f"Enough: {screened:,} of {count(size, 'row')} {is_or_are(screened)} screened, and {found}."
     rows = f"{'all ' if screened == size else ''}{screened:,} of {size:,} rows"
-    return f"Not enough within {rows}, among which {n_found:,} relevant ones are found: {reason}."
+    return f"Not enough within {rows}, among which {found}: {reason}."
 
 
 def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
@@ -232,33 +233,38 @@ def screening_sentences(screening: Mapping[str, Any]) -> list[str]:
     until = "until the rule {} said stop" if screening["stopped"] else "without a stop of the rule {}"
     share = f"{screened:,} ({percent(screened / size)})"
     sentences = [
-        f"Of {size:,} records, {share} were screened in the order of their predicted relevance, "
-        f"{until.format(screening['rule'])}; {n_found:,} of {name} were found."
+        f"Of {count(size, 'record')}, {share} {was_or_were(screened)} screened in the order of their predicted "
+        f"relevance, {until.format(screening['rule'])}; {n_found:,} of {name} {was_or_were(n_found)} found."
     ]
     if screening["relevant"]:
         reached = percent(n_found / screening["relevant"])
         sentences.append(
-            f"By the labels of the file these are {reached} of the {screening['relevant']:,} records of the class; "
-            f"the target is {percent(wanted)}."
+            f"By the labels of the file these are {reached} of the {count(screening['relevant'], 'record')} of the "
+            f"class; the target is {percent(wanted)}."
         )
     if not rest:
         return [*sentences, "All records are screened, so nothing is missed."]
     sure = f"{percent(screening['confidence'])} confidence"
     least = screening["check_for_recall"]
     offers = [
-        f"{labels:,} records guarantee at least {percent_at_least(value)}" for labels, value in screening["checks"]
+        f"{_records_guarantee(labels)} at least {percent_at_least(value)}" for labels, value in screening["checks"]
     ]
     if least is not None:
-        offers.append(f"{least:,}{'' if offers else ' records guarantee'} the target of {percent(wanted)}")
+        offers.append(f"{f'{least:,}' if offers else _records_guarantee(least)} the target of {percent(wanted)}")
     only = "Without these labels only" if screening["relevant"] else "Only"
     if offers:
         sentences.append(
-            f"{only} a random check of the {rest:,} unscreened records can guarantee a recall. If it finds no record "
-            f"of the class: {', and '.join(offers)} ({sure})."
+            f"{only} a random check of the {count(rest, 'unscreened record')} can guarantee a recall. If it finds no "
+            f"record of the class: {', and '.join(offers)} ({sure})."
         )
     if least is None:
-        sentences.append(f"Only screening all {rest:,} other records guarantees {percent(wanted)}.")
+        others = f"{'the' if rest == 1 else 'all'} {count(rest, 'other record')}"
+        sentences.append(f"Only screening {others} guarantees {percent(wanted)}.")
     return sentences
+
+
+def _records_guarantee(records: int) -> str:
+    return f"{count(records, 'record')} {'guarantees' if records == 1 else 'guarantee'}"
 
 
 def interrupted_sentence(checkpoint: str) -> str:

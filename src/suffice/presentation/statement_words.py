@@ -12,6 +12,7 @@ from suffice.presentation.text_format import (
     percent_at_most,
     shortened,
     utc_time,
+    was_or_were,
 )
 
 
@@ -151,9 +152,9 @@ def _screening_facts(guarantee: Mapping[str, Any], started: str, by: str, given_
     read = proof["checked"] - missing
     facts = [
         f"{_which_check(proof, started, by)}. At that time nobody had read {count(proof['pool'], 'row')}. "
-        f"{count(before, 'row')} {name} {_was(before)} found, so that {guarantee['allowed']:,} may be missed.",
+        f"{count(before, 'row')} {name} {was_or_were(before)} found, so that {guarantee['allowed']:,} may be missed.",
         _drawn_fact(proof, "of the rows that nobody had read", "read"),
-        f"{new:,} of the {read:,} {_was(new)} {name}. Now {'it is' if new == 1 else 'they are'} found."
+        f"{new:,} of the {read:,} {was_or_were(new)} {name}. Now {'it is' if new == 1 else 'they are'} found."
         if new
         else f"None of the {read:,} was {name}.",
     ]
@@ -168,7 +169,7 @@ def _screening_facts(guarantee: Mapping[str, Any], started: str, by: str, given_
 def _drawn_fact(proof: Mapping[str, Any], rows: str, labelled: str) -> str:
     """How many rows were drawn, and how many of them people could label."""
     checked, missing = proof["checked"], proof.get("unlabelable", 0)
-    was = _was(checked)
+    was = was_or_were(checked)
     if not missing:
         return f"{checked:,} {rows} {was} drawn at random and {labelled} by people, who did not see the predictions."
     return (
@@ -185,7 +186,9 @@ def _wrong_fact(wrong: int, labelled: int, fault: str) -> str:
     if not wrong:
         return f"None of {predictions} was {fault}." if labelled > 1 else f"The prediction was not {fault}."
     rows = "this row has the label of a person" if wrong == 1 else "these rows have the labels of people"
-    said = f"{wrong:,} of {predictions} {_was(wrong)} {fault}." if labelled > 1 else f"The prediction was {fault}."
+    said = (
+        f"{wrong:,} of {predictions} {was_or_were(wrong)} {fault}." if labelled > 1 else f"The prediction was {fault}."
+    )
     return f"{said} In the final file, {rows}."
 
 
@@ -203,7 +206,7 @@ def _which_check(proof: Mapping[str, Any], started: str, by: str) -> str:
 def _ended_facts(proof: Mapping[str, Any]) -> list[str]:
     """Corrections of the check, and its end."""
     changed = proof.get("corrections")
-    said = [f"{count(changed, 'answer')} of the check {_was(changed)} corrected later."] if changed else []
+    said = [f"{count(changed, 'answer')} of the check {was_or_were(changed)} corrected later."] if changed else []
     return [
         *said,
         "The check ended when the result was proven. The predictions in the final file are those that were recorded "
@@ -270,7 +273,7 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
         "rows are not covered, even if they are similar."
     )
     if added:
-        said.append(f"{count(added, 'row')} that {_was(added)} added after the check: {_is(added)} not covered.")
+        said.append(f"{count(added, 'row')} that {was_or_were(added)} added after the check: {_is(added)} not covered.")
     if guarantee.get("left_out"):
         left = guarantee["left_out"]
         said.append(f"{count(left, 'row')} that nobody could label: {_has(left)} no label in the final file.")
@@ -282,10 +285,6 @@ def not_covered(guarantee: Mapping[str, Any], *, added: int = 0, data: str = "")
         parts = "The share that is found is that of all rows of the class; in a single group it can be smaller."
     said.append(f"Parts of the data. {parts}")
     return said
-
-
-def _was(number: int) -> str:
-    return "was" if number == 1 else "were"
 
 
 def _is(number: int) -> str:

@@ -23,6 +23,26 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def is_or_are(number: int) -> str:
+    """The verb of a number of things.
+
+    Examples:
+        >>> [is_or_are(number) for number in (0, 1, 2)]
+        ['are', 'is', 'are']
+    """
+    return "is" if number == 1 else "are"
+
+
+def was_or_were(number: int) -> str:
+    """The verb of a number of things in the past.
+
+    Examples:
+        >>> [was_or_were(number) for number in (0, 1, 2)]
+        ['were', 'was', 'were']
+    """
+    return "was" if number == 1 else "were"
+
+
 def percent(share: float) -> str:
     r"""A share in percent, with two digits; never rounded to 0 % or to 100 %.
 

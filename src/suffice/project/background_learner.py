@@ -174,6 +174,22 @@ class BackgroundLearner:
         """Number of answers that the published results count: those learned, and those of a complete check."""
         return self.learning_status.n_answers + self.learning_status.n_checked
 
+    def wait_ended(self, timeout: float) -> bool:
+        """Wait until all present events of the journal are learned, or it is known that they cannot be learned.
+
+        Args:
+            timeout: Maximal waiting time in seconds.
+
+        Returns:
+            Whether nothing is left to learn. While the features of the items are computed, nothing can be learned.
+        """
+        with self._news:
+            wanted = self._rounds + 1
+            self._woken = True
+            self._news.notify_all()
+            self._news.wait_for(lambda: self._closing or self._settled >= wanted, timeout)
+            return self._settled >= wanted
+
     def wait_settled(self, timeout: float) -> bool:
         """Wait until all present events of the journal are learned, including corrections and undone answers.
 
@@ -183,12 +199,7 @@ class BackgroundLearner:
         Returns:
             Whether all are learned.
         """
-        with self._news:
-            wanted = self._rounds + 1
-            self._woken = True
-            self._news.notify_all()
-            self._news.wait_for(lambda: self._closing or self._settled >= wanted, timeout)
-            return self._settled >= wanted and self._given_up < 0
+        return self.wait_ended(timeout) and not self.gave_up
 
     @property
     def gave_up(self) -> bool:

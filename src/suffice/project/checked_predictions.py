@@ -522,6 +522,7 @@ def _answers(
         return answers, []
     number = int(np.isin(codes, alike).sum())
     return answers, [
-        f"{count(number, 'answer')} differ from a prediction in upper and lower case or spaces only, such as "
-        f"{levels[alike[0]]!r}; they are counted as different"
+        f"{count(number, 'answer')} {'differs' if number == 1 else 'differ'} from a prediction in upper and lower "
+        f"case or spaces only, such as {levels[alike[0]]!r}; {'it is' if number == 1 else 'they are'} counted as "
+        "different"
     ]

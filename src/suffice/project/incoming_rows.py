@@ -18,7 +18,7 @@ from suffice.files import digest_of
 from suffice.numerics import Floats
 from suffice.presentation.item_words import import_sentences, items_added_sentences, range_words
 from suffice.presentation.project_words import some_counts
-from suffice.presentation.text_format import count, shortened
+from suffice.presentation.text_format import count, is_or_are, shortened
 from suffice.project.events import Draft, EventKind, Label, checked_label, shown
 from suffice.project.images import found_images, image_paths
 from suffice.project.item_features import given_features, project_columns
@@ -642,11 +642,12 @@ def existing_rows_error(state: ProjectState, items: Items, positions: Mapping[st
         if before is not None and label is not None and before != label:
             others.append(f"{shown(name)} (project: {_label_text(before)}, file: {_label_text(label)})")
     some = ", ".join(shown(name) for name in list(rows)[:_EXAMPLES])
-    differ = f"; {len(others):,} of them have another label, such as {others[0]}" if others else ""
+    new, have = len(items) - len(rows), "has" if len(others) == 1 else "have"
+    differ = f"; {len(others):,} of them {have} another label, such as {others[0]}" if others else ""
     return InvalidValueError(
         f"nothing was added: the project has items with the ids of {len(rows):,} of {count(len(items), 'row')} "
         f"already, such as {some}{differ}. Leave these rows out, or import their labels instead; "
-        f"{len(items) - len(rows):,} rows are new"
+        f"{count(new, 'row')} {is_or_are(new)} new"
     )
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from suffice.errors import InvalidValueError
 from suffice.numerics import Floats
+from suffice.presentation.text_format import count
 from suffice.project.settings import Settings
 from suffice.tables.table_columns import MISSING, Column, TableColumns, Texts, as_number, as_texts, number_name
 
@@ -46,7 +47,7 @@ def predicted_column(
     missing = np.flatnonzero(values.codes < 0 if isinstance(values, Texts) else np.isnan(values))
     if len(missing):
         row = int(missing[0])
-        others = f" and {len(missing) - 1:,} more rows" if len(missing) > 1 else ""
+        others = f" and {count(len(missing) - 1, 'more row')}" if len(missing) > 1 else ""
         text = file.cells_of(name)[row].strip()
         what = "has no prediction" if not text else f"has {text!r}, which is read as empty"
         remedy = "fill it in, or leave these rows out of the file"

@@ -9,11 +9,11 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.checks import Check, Guarantee, SequentialTerms
+from suffice.checks import Check, Guarantee, SequentialTerms, spent_alpha
 from suffice.checks.random_check import sequential_progress
 from suffice.checks.sequential_terms import LONGEST
 from suffice.errors import InvalidValueError
-from suffice.presentation.check_words import guarantee_sentences
+from suffice.presentation.check_words import guarantee_sentences, later_check_sentence
 from suffice.presentation.text_format import count
 from suffice.project.prediction_settings import GIVEN
 from suffice.project.settings import described_model
@@ -221,6 +221,15 @@ class CheckDraw:
     def spends_as(self) -> int:
         """Number of the check among those of the same items, which determines its error probability."""
         return self.number if self.asked.batch_check is None else self.asked.batch_check
+
+    def later_sentence(self, items: str) -> str:
+        """What it means that this is not the first check of the same items; empty for the first.
+
+        Args:
+            items: What the items are called.
+        """
+        first, later = (spent_alpha(number, self.alpha) for number in (1, self.spends_as))
+        return later_check_sentence(self.spends_as, later, first, items=items)
 
     def event_data(self) -> dict[str, Any]:
         """Data for the journal, as JSON values; the rest follows from the events before it."""

@@ -29,7 +29,7 @@ from suffice.project.item_features import (
 )
 from suffice.project.items import ItemProgress, Items, RowNumbers, no_progress
 from suffice.project.settings import Shown, Task
-from suffice.tables.column_features import Features, counted, not_a_number, short
+from suffice.tables.column_features import Features, column_type, counted, not_a_number, short
 from suffice.tables.file_reader import read_columns
 from suffice.tables.table import alike_notes, are_classes, first_line_notes, named_column
 from suffice.tables.table_cells import CellColumns, TableCells, contains_bytes
@@ -402,6 +402,7 @@ def table_items(
     labelling = _labelling(source, request)
     cells, root = source.shown_cells()
     given = request.features
+    hints = (*_label_hints(source, request), *_text_hints(source), *_repeated_hints(source, request, cells))
     if later and given is None and request.embed is None:
         # Paths of images are not the cells of the file.
         known = source.file.of_cells and not source.cleaned and source.image is None
@@ -409,7 +410,7 @@ def table_items(
         deferred = deferred_features(_feature_columns(source, cells), cells, request.text, known=known, image=image)
         if deferred is not None:
             items = source.items(np.empty((n, 0)), labelling.task, labelling.classes)
-            notes = (*source.notes, *_label_hints(source, request), *_text_hints(source), *labelling.notes)
+            notes = (*source.notes, *hints, *labelling.notes)
             return replace(items, labels=labelling.labels, notes=notes, deferred=deferred)
     # This import takes a tenth of a second.
     from suffice.models.capacity import most_components
@@ -418,8 +419,7 @@ def table_items(
     most = most_components(len(labelling.classes), n) if labelling.task == "classification" else None
     told = partial(progress, "computing features")
     made = _features_of_columns(source, request, cells, most, told) if given is None else given_features(given, n)
-    hints = (*_label_hints(source, request), *_text_hints(source), *_image_hints(source))
-    notes = (*source.notes, *hints, *labelling.notes, *made.notes)
+    notes = (*source.notes, *hints, *_image_hints(source), *labelling.notes, *made.notes)
     if not made.names:
         remedy = "name a column of text with --text, or give features with --features FILE.npy"
         raise InvalidValueError(f"{path}: the model can use no column; {'; '.join([*notes[:10], remedy])}")
@@ -476,6 +476,26 @@ def _text_hints(source: TableSource) -> list[str]:
         return []
     some = ", ".join(map(repr, texts[:5])) + ", ..." * (len(texts) > 5)
     return [f"{len(texts)} columns are texts ({some}); name the one to read with --text"]
+
+
+def _repeated_hints(source: TableSource, request: ReadingOptions, cells: TableCells) -> list[str]:
+    """A note if rows are identical in all columns from which features are computed."""
+    if request.features is not None:
+        return []
+    read = [
+        k
+        for k, name in enumerate(source.shown)
+        if name in (source.image, request.text) or column_type(name, source.file[name], source.file.place).kind
+    ]
+    rows = cells.selected(read)
+    # Rows take more memory than their hashes, and most tables have no identical rows.
+    if not read or len(set(map(hash, map(tuple, rows)))) == len(rows):
+        return []
+    repeated = len(rows) - len(set(map(tuple, rows)))
+    asked = "is identical to an earlier row in all columns that the model reads; it is asked for on its own"
+    if repeated > 1:
+        asked = "are identical to earlier rows in all columns that the model reads; each is asked for on its own"
+    return [f"{counted(repeated, 'row')} {asked}"] if repeated else []
 
 
 def _image_hints(source: TableSource) -> list[str]:

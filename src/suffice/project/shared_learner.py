@@ -117,6 +117,12 @@ class SharedLearner:
         """Number of answers learned so far; 0 before learning has started."""
         return 0 if self._learner is None else self._learner.n_answers
 
+    @property
+    def learned(self) -> tuple[Settings, list[Answer], list[Answer]] | None:
+        """Settings, and the answers learned and counted so far; None before learning has started."""
+        learner = self._learner
+        return None if learner is None else (learner.settings, learner.answers, learner.checked)
+
     @contextmanager
     def learning(self, settings: Settings, answers: list[Answer]) -> Iterator[ItemLearner]:
         """The learner with these settings, for this thread only.
@@ -253,7 +259,9 @@ class LearnerSaver:
     def __init__(self, learner: SharedLearner, files: LearnedFiles | None) -> None:
         self._learner, self._files = learner, files if files is not None and files.kept else None
         # The work whose state was saved last, when, and how long that took; and the work whose predictions were saved.
+        # More may have been learned since then without completing any work.
         self._saved: LearningWork | None = None
+        self._saved_learned: tuple[Settings, list[Answer], list[Answer]] | None = None
         self._saved_at, self._seconds = _NEVER, 0.0
         self._predicted: LearningWork | None = None
 
@@ -268,13 +276,13 @@ class LearnerSaver:
             return False
         start = time.monotonic()
         saved = self._learner.save(self._files, status, done)
-        self._saved, self._saved_at = done, time.monotonic()
+        self._saved, self._saved_learned, self._saved_at = done, self._learner.learned, time.monotonic()
         self._seconds = self._saved_at - start
         return saved
 
     def note_saved(self, work: LearningWork) -> None:
         """Record that the files contain the state for some work already."""
-        self._saved = work
+        self._saved, self._saved_learned = work, self._learner.learned
 
     def save_if_due(
         self, done: LearningWork | None, status: LearningStatus, *, idle_since: float, interrupted: Callable[[], bool]
@@ -298,7 +306,7 @@ class LearnerSaver:
 
     def save_last(self, done: LearningWork | None, status: LearningStatus) -> None:
         """Save unsaved state at the end, and the predictions if they take little time."""
-        if self._saved is None or self._saved != done:
+        if self._saved is None or self._saved != done or self._saved_learned != self._learner.learned:
             self.save(done, status)
         end = time.monotonic() + _LAST_PREDICTIONS
         if done is not None and self._predicted != done:

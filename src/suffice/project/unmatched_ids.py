@@ -72,7 +72,8 @@ leading zeros; without that, 2 rows would belong to items.
         said = f"The {kind} in the file, in column {column!r}: {here}. The {kind} in the project: {there}."
         if self.cause is None:
             return said
-        return f"{said} They differ in {self.cause}; without that, {self.equal:,} rows would belong to items."
+        belong = "1 row would belong to an item" if self.equal == 1 else f"{self.equal:,} rows would belong to items"
+        return f"{said} They differ in {self.cause}; without that, {belong}."
 
 
 def id_difference(rows: Sequence[str], items: Iterable[str]) -> IdDifference:

@@ -16,7 +16,7 @@ from suffice.presentation.given_words import (
     not_covered_by_check,
     rows_words,
 )
-from suffice.presentation.text_format import count, percent, percent_at_least, shortened, utc_time
+from suffice.presentation.text_format import count, percent, percent_at_least, shortened, utc_time, was_or_were
 from suffice.project.events import EventKind, moment
 from suffice.project.prediction_results import batch_change, check_result
 from suffice.report.html_page import rendered
@@ -137,7 +137,7 @@ def _part(project: "Project", check: "ProjectCheck", *, several: bool) -> CheckP
         f"Random check number {draw.spends_as} of these rows{_elsewhere(project, check)}, started on "
         f"{utc_time(moment(draw.at))} by {shortened(draw.person, 60)}. {count(result['rows'], 'row')} had no answer "
         "then.",
-        f"{result['checked']:,} rows were drawn at random and answered.",
+        f"{_drawn(result['checked'])} at random and answered.",
         answer_way_sentence(result["answer"]),
         _confidence_fact(result),
         covered_sentence(draw.asked.first_item, draw.before.size, result["rows"]),
@@ -179,7 +179,7 @@ def known_statement(  # noqa: PLR0913 - all but one by keyword
         MissingExtraError: Jinja2 is not installed.
     """
     told, name = result.to_dict(), shortened(truth, 60)
-    how = f"{told['checked']:,} rows were drawn at random, and answered from column {name!r} of the file."
+    how = f"{_drawn(told['checked'])} at random, and answered from column {name!r} of the file."
     if not drawn:
         how = (
             f"The {told['checked']:,} rows with an answer in column {name!r} are the sample. suffice did not draw it. "
@@ -219,8 +219,12 @@ def _added(project: "Project") -> list[tuple[str, str]]:
 def _about(source: str, rows: int, columns: Sequence[str], digest: str) -> list[tuple[str, str]]:
     """Names and values about the data."""
     return [
-        ("Data", f"{source}, {rows:,} rows"),
+        ("Data", f"{source}, {count(rows, 'row')}"),
         ("Predictions", f"column {shortened(', '.join(columns), 120)}"),
         ("Digest of the file, SHA-256", digest),
         ("Made with", f"suffice {suffice.__version__}"),
     ]
+
+
+def _drawn(rows: int) -> str:
+    return f"{count(rows, 'row')} {was_or_were(rows)} drawn"

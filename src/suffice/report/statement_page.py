@@ -124,7 +124,7 @@ def statement_contents(project: "Project", final: "ProjectLabels") -> StatementC
         column=column,
     )
     about = [
-        ("Data", f"{shortened(data, 120)}, {covered:,} rows"),
+        ("Data", f"{shortened(data, 120)}, {count(covered, 'row')}"),
         ("Column that was labelled", shortened(settings.target, 120)),
         ("Goal", goal_words(told["at_most"], told.get("tolerance"), class_name=told.get("class_name"))),
         ("Final file as CSV, SHA-256", final_digest(project, final)),
@@ -207,7 +207,8 @@ def _people(final: "ProjectLabels", covered: int) -> list[PersonRow]:
     rows = [_person(shortened(name, 60), items, final) for name, items in ordered[:_MOST_PEOPLE]]
     others = ordered[_MOST_PEOPLE:]
     if others:
-        rows.append(_person(f"{len(others):,} other people", [item for _, items in others for item in items], final))
+        name = f"{len(others):,} other {'person' if len(others) == 1 else 'people'}"
+        rows.append(_person(name, [item for _, items in others for item in items], final))
     return rows
 
 

@@ -16,7 +16,7 @@ from suffice.checks.registry import RegisteredItems
 from suffice.errors import InvalidValueError
 from suffice.models.inputs import as_labels
 from suffice.presentation.check_words import sequential_words
-from suffice.presentation.text_format import count
+from suffice.presentation.text_format import count, is_or_are
 from suffice.saved_state import decoded_array, encoded_array
 from suffice.session.goals import TargetOf, checked_goal
 
@@ -390,7 +390,8 @@ class ModelCheck:
         if progress is not None:
             return sequential_words(progress).replace("Check", which, 1)
         if self.open:
-            return f"{which}: {len(self.pending):,} of {count(self.record.size, 'answer')} are missing."
+            missing = len(self.pending)
+            return f"{which}: {missing:,} of {count(self.record.size, 'answer')} {is_or_are(missing)} missing."
         return f"{which}: {'aborted' if self.aborted else 'complete'}; it guarantees nothing."
 
     # The sample and the frozen model.

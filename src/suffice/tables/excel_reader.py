@@ -273,14 +273,14 @@ def _sheet_notes(chosen: Any, others: Sequence[Any]) -> list[str]:
 
 
 def _filled_rows(sheet: Any, path: Path) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Yield the number (from 1) and the values of each row that is not empty, without empty cells at the end."""
+    """Yield the number (from 1) and the values of each row that is not empty, up to its last cell with a value."""
     for number, values in enumerate(sheet.iter_rows(values_only=True), start=1):
         if number > _MOST_ROWS:
             raise _damaged(path, ValueError(f"it has more than {_MOST_ROWS:,} rows, the most that a sheet can have"))
         end = len(values)
-        while end and _is_empty(values[end - 1]):
+        while end and values[end - 1] is None:
             end -= 1
-        if end:
+        if not all(map(_is_empty, values[:end])):
             yield number, values[:end]
 
 
@@ -293,6 +293,7 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
     first, values = next(rows)
     head = {k: _text(value) for k, value in enumerate(values) if not _is_empty(value)}
     columns, errors = {k: CellColumn() for k in head}, dict[int, tuple[int, str]]()
+    error_cells: frozenset[tuple[int, int]] | None = None
     numbers = [first]
     while block := list(islice(rows, BLOCK)):
         parts = [*zip_longest(*(values for _, values in block))]
@@ -303,7 +304,10 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
                 columns[k] = CellColumn(len(numbers) - 1)
             if k in columns:
                 texts = [*map(_text, part)]
-                _take_errors(texts, errors, k, places)
+                if not _ERRORS.isdisjoint(texts):
+                    # Few sheets have error values, and the types of cells take time to read.
+                    error_cells = _error_cells(sheet) if error_cells is None else error_cells
+                    _take_errors(texts, errors, k, places, error_cells)
                 columns[k].add(texts)
         for k, cells in columns.items():
             if k >= len(parts):
@@ -313,10 +317,26 @@ def _cells(sheet: Any, path: Path) -> _Sheet:
     return _Sheet(head, {k: columns[k].cells for k in sorted(columns)}, numbers, errors, titles)
 
 
-def _take_errors(texts: list[str], errors: dict[int, tuple[int, str]], k: int, numbers: Sequence[int]) -> None:
+def _error_cells(sheet: Any) -> frozenset[tuple[int, int]]:
+    """The row (from 1) and the column (from 0) of each cell with an error value; a text such as ``#REF!`` is none."""
+    return frozenset(
+        (number, k)
+        for number, row in enumerate(sheet.iter_rows(), start=1)
+        for k, cell in enumerate(row)
+        if cell.data_type == "e"
+    )
+
+
+def _take_errors(
+    texts: list[str],
+    errors: dict[int, tuple[int, str]],
+    k: int,
+    numbers: Sequence[int],
+    error_cells: frozenset[tuple[int, int]],
+) -> None:
     """Remove the error values of a column."""
     for place, text in enumerate(texts):
-        if text in _ERRORS:
+        if text in _ERRORS and (numbers[place], k) in error_cells:
             count, first = errors.get(k, (0, f"{text} in row {numbers[place]}"))
             errors[k] = count + 1, first
             texts[place] = ""
