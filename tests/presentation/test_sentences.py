@@ -47,7 +47,7 @@ def test_a_forecast_of_a_check_never_exceeds_the_number_of_items() -> None:
     check = {"size": 230, "low": 65, "high": 1055, "success": 0.7}
     offers = {"target_check": check, "pool": 1055, "seconds": None, "at_most": 0.2}
     assert "about 230 labels (65 to 1,055)" in target_check_words(offers)
-    plan: dict[str, Any] = {f"check_{name}": check[name] for name in ("size", "low", "high")}
+    plan = {f"check_{name}": check[name] for name in ("size", "low", "high")}
     words = plan_sentence({**plan, "check_now": True, "success": 0.7, "target": 0.2}, 1055)
     assert "about 230 random labels (65 to 1,055)" in words
 
@@ -142,7 +142,15 @@ def sentences_with(n: int) -> list[str]:
         "corrected": n,
         "wrong": n,
     }
-    plan = {"at_most": 0.5, "size": 9, "expected": n / 9, "confidence": 0.95, "corrected": False, "median": n, "low": n}
+    plan: dict[str, Any] = {
+        "at_most": 0.5,
+        "size": 9,
+        "expected": n / 9,
+        "confidence": 0.95,
+        "corrected": False,
+        "median": n,
+        "low": n,
+    }
     plan |= {"high": None, "fixed": n, "number": 1, "alpha": 0.05, "planned_for": None, "pool": 9}
     damage: dict[str, Any] = {"events": n, "items": n, "intact": False, "structure": "", "lost_events": [*range(n)]}
     damage |= {"missing_events": n, "damaged_digests": [*range(n)], "other_events": 0, "damaged_items": [*range(n)]}

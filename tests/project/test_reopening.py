@@ -789,6 +789,26 @@ def test_what_was_learned_since_the_last_save_is_kept_at_the_end(
 
 
 @pytest.mark.usefixtures("quick")
+def test_what_is_being_learned_is_kept_from_time_to_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with labelled_project(tmp_path / "p") as project:
+        follow, kept = ProjectLearner.follow, list[int]()
+
+        def one_more(self: ProjectLearner, answers: list[Answer], **_: Any) -> None:
+            given = iter([False, True])
+            follow(self, answers, patience=lambda: next(given))
+            saved = project.learned_files.checkpoints(project.settings, answers)
+            kept.append(max((each.n_answers for each in saved), default=0))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(ProjectLearner, "follow", one_more)
+            with opened(project) as background:
+                assert background.wait_settled(LONG)
+        # After each answer the state before it was saved.
+        assert kept == [*range(30)]
+        assert replace(background.learning_status, queue=()) == learned_by_hand(project)
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_failure_to_write_fails_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError

@@ -89,7 +89,7 @@ class BackgroundLearner:
 
     If learning fails, ``learning_status`` contains the reason, and learning is tried again when labels change.
     Labelling is not interrupted. The saved state is read at the start. The state is saved when all labels are learned,
-    and at the end.
+    from time to time while many are being learned, and at the end.
 
     Args:
         project: The project.
@@ -254,7 +254,9 @@ class BackgroundLearner:
                 # The journal could not be read or written; try again in the next round.
                 self._done, behind = None, False
                 self._publish(replace(self.learning_status, problem=_sentence(error)))
-            if not behind:
+            if behind:
+                self._saver.save_part_if_due(self._done, self.learning_status)
+            else:
                 self._saver.save_if_due(
                     self._done,
                     self.learning_status,

@@ -263,6 +263,7 @@ class LearnerSaver:
         self._saved: LearningWork | None = None
         self._saved_learned: tuple[Settings, list[Answer], list[Answer]] | None = None
         self._saved_at, self._seconds = _NEVER, 0.0
+        self._begun_at = time.monotonic()
         self._predicted: LearningWork | None = None
 
     def save(self, done: LearningWork | None, status: LearningStatus) -> bool:
@@ -303,6 +304,17 @@ class LearnerSaver:
                 self.save(done, status)
         elif self._predicted != done and now - idle_since >= _IDLE:
             self._save_predictions(done, interrupted)
+
+    def save_part_if_due(self, done: LearningWork | None, status: LearningStatus) -> None:
+        """Save the state during long learning, so that little is lost if the process is killed.
+
+        Args:
+            done: The work that was complete last, or None.
+            status: Its results.
+        """
+        since = time.monotonic() - max(self._saved_at, self._begun_at)
+        if since >= max(_KEEP, _KEEP_SHARE * self._seconds) and self._saved_learned != self._learner.learned:
+            self.save(done, status)
 
     def save_last(self, done: LearningWork | None, status: LearningStatus) -> None:
         """Save unsaved state at the end, and the predictions if they take little time."""
