@@ -168,6 +168,9 @@ def test_numbers_are_relative_to_the_variance_of_the_labels() -> None:
     assert worth(LabelWorth(), step(error_scale=8.0, **one)) == pytest.approx(
         1000 * 0.5 * (3.0 / 8.0) / 100 + 4.0 / 8.0
     )
+    # An item that is predicted worse than by the mean counts for more than one wrong prediction.
+    worse: dict[str, Any] = {**one, "unlabelled_error": 24.0}
+    assert worth(LabelWorth(), step(error_scale=8.0, **worse)) == pytest.approx(1000 * 0.5 * (3.0 / 8.0) / 100 + 3.0)
     # With the cost of an error there is nothing relative.
     assert worth(LabelWorth(50.0), step(error_scale=8.0, **one)) == pytest.approx(50 * 0.5 * 3.0 / 100)
 

@@ -502,7 +502,8 @@ class _Costs:
         if self.error_cost is not None:
             return min(self.error_cost * fall, _LARGEST_NUMBER)
         left = max(self.left - more, 0.0)
-        own = min(self.own * curve.error_after(more), 1.0) if left else 0.0
+        error = curve.error_after(more)
+        own = min(self.own * error, max(1.0, error)) if left else 0.0
         own *= max(0.0, 1.0 - vanishing * more / curve.n_labelled)
         return min(self.mistake_cost * (left * fall + own), _LARGEST_NUMBER)
 
