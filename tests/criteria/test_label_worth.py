@@ -201,6 +201,13 @@ def test_one_step_alone_never_stops() -> None:
     assert "too few labels" in low[0].reason
 
 
+def test_poor_classifiers_are_judged_with_doubt_before_40_labels() -> None:
+    for error, ready in ((0.41, [False, False, True]), (0.39, [False, True, True])):
+        about = {"reducible_error": 1e-9, "recent_gain": 1e-9, "unlabelled_error": error, "calibration": 1.0}
+        verdicts = LabelWorth(mistake_cost=0.3).observe_all([step(n, **about) for n in (20, 39, 40)])
+        assert [verdict.ready for verdict in verdicts] == ready
+
+
 def test_numbers_are_judged_with_doubt_before_20_labels() -> None:
     for scale, ready in ((1.0, True), (8.0, False)):
         rule = LabelWorth()

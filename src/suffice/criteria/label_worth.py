@@ -31,6 +31,10 @@ _RECENT_SHARE: Final = 0.5
 # and are often far worse before.
 _FIRST_CLASSES: Final = 12
 _FIRST_NUMBERS: Final = 20
+# The same for a classifier whose expected share of wrong predictions is above this one: fewer labels do not show
+# whether it cannot learn the classes, or another model could.
+_FIRST_OF_POOR: Final = 40
+_POOR: Final = 0.4
 _DOUBT: Final = 2.0
 _LEAST_DOUBT: Final = 0.25
 # Number of labels that are always waited for; the largest d of a forecast; the largest ratio of its ends; its coverage.
@@ -197,10 +201,10 @@ class LabelWorth(Criterion):
     The error is expected to fall as on a :class:`suffice.forecast.LearningCurve`, and the forecast of the stop is where
     this inequality holds on that curve. To reduce the noise of single steps, :math:`\log(n^{4/3} \Delta)`, which is
     constant on the curve, is averaged with weights that fall by a factor of :math:`e` within 5 labels, or a tenth of
-    the labels if these are more. So a batch counts by its labels. At the first step, before 12 labels, and for numbers
-    before 20 labels, the rule stops only if a label is not worth its cost even if a pessimistic error is
-    reducible completely: with :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial
-    prediction.
+    the labels if these are more. So a batch counts by its labels. At the first step, before 12 labels, for numbers
+    before 20 labels, and for classes before 40 labels if :math:`\rho e > 0.4`, the rule stops only if a label is not
+    worth its cost even if a pessimistic error is reducible completely: with
+    :math:`\Delta = \max(1/4, \min(1, 2 \rho e)) / n`, where 1 is the error of a trivial prediction.
 
     *Wrong* means: for classes, another class than the true one. For numbers, an error above ``tolerance``; with
     :math:`v` the expected squared error, :math:`e` becomes the share :math:`s(v) = 2\Phi(-w/\sqrt v)`, :math:`r` becomes
@@ -324,7 +328,7 @@ class LabelWorth(Criterion):
         own = self._own_mistake(step, error)
         costs = _Costs(self._unlabelled(step), self._cost_of_mistake, self.error_cost, self.label_cost, own / error)
         worth = judged = costs.worth(curve)
-        wait = self._wait(step)
+        wait = self._wait(step, curve)
         early = wait > 0
         if early:
             judged = costs.worth(replace(curve, fall=max(curve.fall, at_most)))
@@ -382,11 +386,14 @@ class LabelWorth(Criterion):
         predicted, mistakes = self.predicted[-1] - older[0], self.mistakes[-1] - older[1]
         return shares.own * (max(mistakes, 0.0) + error) / (predicted + 1.0)
 
-    def _wait(self, step: Step) -> int:
+    def _wait(self, step: Step, curve: LearningCurve) -> int:
         """Return the number of labels until the estimates are taken as they are; 0 if they are now."""
-        numbers = self.tolerance is not None or self._error_scale(step) != 1.0
-        first = max(self.counts[0] + 1, _FIRST_NUMBERS if numbers else _FIRST_CLASSES)
-        return max(first - step.n_labelled, 0)
+        n, of_classes = step.n_labelled, self._of_classes(step)
+        wait = max(self.counts[0] + 1, _FIRST_CLASSES if of_classes else _FIRST_NUMBERS) - n
+        if of_classes and curve.error > _POOR and n < _FIRST_OF_POOR:
+            until_better = curve.labels_to(_POOR, _FIRST_OF_POOR - n)
+            wait = max(wait, _FIRST_OF_POOR - n if until_better is None else until_better)
+        return max(wait, 0)
 
     def _expected(self, step: Step) -> tuple[float, float, float]:
         """Return the error, its fall at the next label, and that fall at most, in the units of the costs."""
