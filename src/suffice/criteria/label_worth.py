@@ -24,7 +24,7 @@ __all__ = ["ExpectedCost", "LabelWorth"]
 _AVERAGED_LABELS: Final = 5.0
 _AVERAGED_SHARE: Final = 0.1
 _MEDIAN_STEPS: Final = 3
-# A label counts for the mistakes of labels while no more than this share of all labels was bought before it.
+# The share of mistakes is that of the labels after the first ones, which are this share of all labels.
 _RECENT_SHARE: Final = 0.5
 # Before this many labels, and at the first step, the whole error counts as reducible, times a factor, and as at least
 # this share of the error of a trivial prediction. Models for numbers learn their hyper-parameters again at 20 labels,
@@ -348,18 +348,18 @@ class LabelWorth(Criterion):
         again = bool(self.counts) and step.n_labelled == self.counts[-1]
         if again:
             # No label was bought since the last step: keep the newest value for this count.
-            known = self.predicted[-1], self.mistakes[-1]
+            replaced = self.predicted[-1], self.mistakes[-1]
             for series in self._series():
                 del series[-1]
-        before = (self.predicted[-1], self.mistakes[-1]) if self.counts else (0, 0.0)
+        predicted, mistakes = (self.predicted[-1], self.mistakes[-1]) if self.counts else (0, 0.0)
         if step.selected_wrong is not None and self.counts:
             new = step.n_labelled - self.counts[-1]
-            before = before[0] + new, before[1] + new * step.selected_wrong
+            predicted, mistakes = predicted + new, mistakes + new * step.selected_wrong
         elif again:
-            before = known
+            predicted, mistakes = replaced
         self.counts.append(step.n_labelled)
-        self.predicted.append(before[0])
-        self.mistakes.append(before[1])
+        self.predicted.append(predicted)
+        self.mistakes.append(mistakes)
 
     def _knows_mistakes(self, step: Step) -> bool:
         """Whether the mistakes of labels are known and count."""
@@ -563,7 +563,6 @@ class _WorthOutlook:
         if interval.vanishing and likely >= left and distance > _WHOLE_REST:
             return None
         factor = math.exp(interval.certain + interval.uncertain * distance)
-        # The largest error is also limited, like every number.
         better, worse = (
             replace(self.curve, error=min(error, _LARGEST_NUMBER))
             for error in (self.curve.error / factor, self.curve.error * factor)
