@@ -18,7 +18,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
@@ -152,6 +152,22 @@ class Recorded:
         """Verdicts of the default rule at a price of a wrong prediction."""
         return LabelWorth(mistake_cost=price).observe_all(self.steps)
 
+    def informed_verdicts(self, price: float) -> list[Verdict]:
+        """The same for a rule that is told the true error after each step, in place of the model's estimate.
+
+        No rule can know it. The regret that is left is for what the error will do with more labels.
+        """
+        steps = [
+            replace(
+                step,
+                unlabelled_error=float(error) * (step.error_scale or 1.0),
+                reducible_error=(step.calibration or 1.0) * (step.reducible_error or 0.0),
+                calibration=1.0,
+            )
+            for step, error in zip(self.steps, self.error, strict=True)
+        ]
+        return LabelWorth(mistake_cost=price).observe_all(steps)
+
 
 def stop_of(verdicts: Sequence[Verdict]) -> int:
     """The step at which the rule first says stop; the last one if it never does."""
@@ -166,15 +182,20 @@ class Regrets:
     early: NDArray[np.bool_]
     withdrawn: NDArray[np.bool_]
     budget: Floats
+    informed: Floats
     hindsight: Floats
 
 
 def regrets(runs: Sequence[Recorded]) -> Regrets:
-    """Regrets of the rule, of the budget that is best on the other sets, and of the best stop by a smoothed curve."""
+    """Regrets of the rule and of those that it is compared with, for each run and price.
+
+    These are: the budget that is best on the other sets, the rule that is told the true error after each step, and the
+    best stop by a smoothed curve.
+    """
     budgets = np.unique(np.geomspace(INITIAL, LABELS, 50).astype(int))
     shape = (len(runs), len(PRICES))
     early, withdrawn = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    measured = Regrets(np.zeros(shape), early, withdrawn, np.zeros(shape), np.zeros(shape))
+    measured = Regrets(np.zeros(shape), early, withdrawn, *(np.zeros(shape) for _ in range(3)))
     sets = np.array([run.name for run in runs])
     for j, price in enumerate(PRICES):
         by_budget = np.zeros((len(runs), len(budgets)))
@@ -186,6 +207,7 @@ def regrets(runs: Sequence[Recorded]) -> Regrets:
             measured.rule[i, j], measured.early[i, j] = regret[stop], stop < best and regret[stop] > 0.1
             later = RuleStop(verdicts).stop
             measured.withdrawn[i, j] = verdicts[stop].stop and (later is None or later.n_labelled != run.n[stop])
+            measured.informed[i, j] = regret[stop_of(run.informed_verdicts(price))]
             by_budget[i] = regret[np.minimum(np.searchsorted(run.n, budgets), len(run.n) - 1)]
             width = max(3, len(run.n) // 10) | 1
             smooth = np.convolve(np.pad(run.error, width // 2, "edge"), np.ones(width) / width, "valid")
@@ -228,7 +250,7 @@ def tables(load: Callable[[str, str], list[Recorded]], groups: Sequence[str]) ->
                         *(_middle(each[:, columns]) for each in (measured.rule, measured.budget)),
                         f"{100 * measured.early[:, columns].mean():.1f} %",
                         f"{100 * measured.withdrawn[:, columns].mean():.1f} %",
-                        _middle(measured.hindsight[:, columns]),
+                        *(_middle(each[:, columns]) for each in (measured.informed, measured.hindsight)),
                     ]
                 )
             by_price += [
@@ -240,7 +262,7 @@ def tables(load: Callable[[str, str], list[Recorded]], groups: Sequence[str]) ->
                 default = f"{measured.rule[mask][:, DEFAULT_PRICE].mean():.3f}"
                 by_set.append([task, group, name, *_of_set(measured, mask), default])
     head = ["task", "sets", "runs", "prices", "LabelWorth: median / mean", "budget: median / mean", "premature"]
-    head += ["withdrawn later", "smoothed curve in hindsight"]
+    head += ["withdrawn later", "the rule if told the true error", "smoothed curve in hindsight"]
     price_head = ["task", "sets", "mean regret", *(f"{price:.2g}" for price in PRICES)]
     set_head = ["task", "sets", "data", "median", "mean", "premature", "budget: mean", "mean at price 1"]
     parts = (table(head, rows), "By price:", table(price_head, by_price), "By data set:", table(set_head, by_set))

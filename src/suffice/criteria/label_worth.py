@@ -92,7 +92,7 @@ class _Interval(NamedTuple):
 
 
 _INTERVAL: Final = _Interval(0.4, 0.2, 1.2, 0.3, 0.5, 0.0)
-_INTERVAL_WITH_MISTAKES: Final = _Interval(0.4, 0.15, 1.1, 0.3, 0.5, 4.0)
+_INTERVAL_WITH_MISTAKES: Final = _Interval(0.3, 0.15, 1.1, 0.3, 0.5, 4.0)
 _SHARES: Final = _Shares(0.5, 0.5, 2.0, 1.0)
 # For classes, if it is known which labels were predicted wrong. The item of a label that is chosen because the model is
 # not sure of it is often predicted wrong, and this is a large part of what a label avoids. It counts with less than 1,
