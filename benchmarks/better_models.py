@@ -3,11 +3,13 @@
 A learner labels with the default rule until it says stop, and compares its model with others as a decision does. At
 each comparison the true errors of all models on the same labels are measured on a test set: the share of wrong classes,
 or the root mean squared error. Another model is truly better if its error is lower, and by at least 20 % if its error
-is at most 0.8 times that of the current model. A statement is a model that is named and was not named at the comparison
-before. ``--fit`` fits the constants of ``suffice.session.model_comparison`` to the runs on the development sets.
+is at most 0.8 times that of the current model, and lower by 0.01, below which differences do not count. A statement is
+a model that is named and was not named at the comparison before. ``--fit`` fits the constants of
+``suffice.session.model_comparison`` to the runs.
 
-    python benchmarks/better_models.py --runs FOLDER [--sets test] [--models logistic,gp] [--seeds 1]
-        [--leave-out ames] [--write]
+    python benchmarks/better_models.py --runs FOLDER [--sets test,fresh,last] [--models logistic,gp]
+        [--seeds 1] [--leave-out ames] [--write]
+    python benchmarks/better_models.py --runs FOLDER --sets development,more --models logistic,forest,kernel --fit
 """
 
 import os
@@ -29,11 +31,17 @@ from scipy.optimize import minimize
 from scipy.stats import norm
 
 import suffice as sf
-from evaluation_sets import decision_names, evaluation_set, names
+from evaluation_sets import GROUPS, evaluation_set, group_names
 from suffice.criteria import LabelWorth
 from suffice.models.factory import MODEL_FAMILIES, make_model
 from suffice.session.decision import Alternative
-from suffice.session.model_comparison import ComparedLosses, RatioPrior, comparison_losses, comparisons_until
+from suffice.session.model_comparison import (
+    ComparedLosses,
+    RatioPrior,
+    UsualError,
+    comparison_losses,
+    comparisons_until,
+)
 from tables import publish, table
 
 INITIAL, LABELS, TEST = 10, 400, 1000
@@ -45,9 +53,13 @@ MODELS: Final = {
     "gp": "regression",
     "ridge": "regression",
 }
+#: Models for classes that are not linear.
+NOT_LINEAR: Final = ("kernel", "forest", "boosting")
 BETTER: Final = 0.8
 _MANY_WEIGHTS: Final = 300
 _LEAST_ERROR: Final = 3e-3
+# Differences below this one do not count.
+_LEAST_DIFFERENCE: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -74,14 +86,20 @@ class Look:
     errors: dict[str, float]
     seconds: float
 
-    def losses(self, *, share: bool) -> ComparedLosses:
-        """The losses that were compared."""
+    def losses(self, model: str) -> ComparedLosses:
+        """The losses that were compared, in a run with a current model."""
         others = {name: np.array(losses) for name, losses in self.others.items()}
-        return ComparedLosses(np.array(self.ours), others, np.array(self.random, dtype=bool), share, self.scale)
+        share, drawn = MODELS[model] == "classification", np.array(self.random, dtype=bool)
+        return ComparedLosses(np.array(self.ours), others, drawn, share, self.scale, model)
 
     def log_ratio(self, name: str) -> float:
         """Logarithm of the true error of a model relative to that of the current one."""
         return math.log(max(self.errors[name], _LEAST_ERROR) / max(self.error, _LEAST_ERROR))
+
+    def another_is_better(self, *, share: bool) -> bool:
+        """Whether the error of another model is at least 20 % lower, and by a difference that counts."""
+        best, power = min(self.errors.values(), default=self.error), 1 if share else 2
+        return best <= BETTER * self.error and self.error**power - best**power >= _LEAST_DIFFERENCE
 
 
 @dataclass(frozen=True)
@@ -102,7 +120,7 @@ class Run:
         """The model that each comparison names as clearly better."""
         before: Alternative | None = None
         for look in self.looks:
-            before = look.losses(share=self.share).best(before)
+            before = look.losses(self.model).best(before)
             yield look, before if before is not None and before.clear else None
 
 
@@ -181,7 +199,7 @@ def row(runs: Sequence[Run]) -> list[str]:
             late |= right
             early |= right and not look.stop
         last = run.looks[-1] if run.looks else None
-        if last is not None and min(map(last.log_ratio, last.errors)) <= math.log(BETTER):
+        if last is not None and last.another_is_better(share=run.share):
             better, before, by_stop = better + 1, before + early, by_stop + late
     compared = sum(bool(run.looks) for run in runs)
     shares = [f"{count} ({100 * count / max(of, 1):.0f} %)" for count, of in ((before, better), (by_stop, better))]
@@ -191,40 +209,46 @@ def row(runs: Sequence[Run]) -> list[str]:
     return [str(len(runs)), str(compared), str(better), *shares, *stated, f"{np.median(seconds or [0.0]):.1f} s"]
 
 
-def fitted(runs: Sequence[Run], chosen: float) -> RatioPrior:
-    """The constants with the largest likelihood of the true ratios of the development sets."""
-    flat = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=chosen)
-    seen = [
-        (look.log_ratio(name), *look.losses(share=run.share).ratio(name, flat))
-        for run in runs
-        for look in run.looks
-        for name in look.others
-    ]
-    truth, estimate, deviation = np.array(seen).T
+def fitted(runs: Sequence[Run], chosen: float) -> tuple[float, RatioPrior]:
+    """The constants with the largest likelihood of the true ratios of the runs, and its mean logarithm.
 
-    def loss(logs: Any) -> float:
-        spread, noise, shift = np.exp(2.0 * logs[0]), np.exp(logs[2]), np.exp(2.0 * logs[3])
-        variance = noise * deviation**2 + shift
-        precision = 1.0 / spread + 1.0 / variance
-        mean = (estimate - logs[1]) / variance / precision
+    For numbers, the usual ratio is 1. For classes, models that are not linear have usual errors with one slope.
+    """
+    flat = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=chosen, errors={}, clearly=0.0)
+    seen = [(run.model, name, look) for run in runs for look in run.looks for name in look.others]
+    truth = np.array([look.log_ratio(name) for _, name, look in seen])
+    estimate, deviation = np.array([look.losses(model).ratio(name, flat) for model, name, look in seen]).T
+    kinds = [*NOT_LINEAR] if runs[0].share else []
+
+    def terms(name: str, n: int) -> list[float]:
+        logarithm = UsualError(0.0, 1.0).at(n)
+        return [*(float(name == kind) for kind in kinds), logarithm * (name in kinds)]
+
+    differences = np.array([np.subtract(terms(name, look.n), terms(model, look.n)) for model, name, look in seen])
+
+    def constants(values: Any) -> tuple[float, float, float, float]:
+        return float(np.exp(values[0])), float(values[1]), float(np.exp(values[2])), float(np.exp(values[3]))
+
+    def loss(values: Any) -> float:
+        spread, handicap, noise, shift = constants(values)
+        variance = noise * deviation**2 + shift**2
+        precision = spread**-2 + 1.0 / variance
+        mean = (differences @ values[4:] / spread**2 + (estimate - handicap) / variance) / precision
         return float(-norm.logpdf(truth, mean, precision**-0.5).mean())
 
     starts = ([-1.0, 0.0, 0.0, -2.0], [-0.5, 0.1, 0.5, -1.5])
-    best = min((minimize(loss, start, method="Nelder-Mead") for start in starts), key=lambda found: found.fun).x
-    return RatioPrior(float(np.exp(best[0])), float(best[1]), float(np.exp(best[2])), float(np.exp(best[3])), chosen)
-
-
-def sets_of(task: str, kind: str) -> list[str]:
-    """Names of the development sets, or of those that nothing here was chosen on."""
-    if kind == "development":
-        return names(task, development=True)
-    return [*decision_names(task), *names(task, development=False)]
+    best = min(
+        (minimize(loss, [*start, *(0.0 for _ in differences.T)]) for start in starts), key=lambda found: found.fun
+    )
+    *at_50, slope = best.x[4:]
+    errors = {kind: UsualError(float(value), float(slope)) for kind, value in zip(kinds, at_50, strict=True)}
+    return -float(best.fun), RatioPrior(*constants(best.x), chosen, errors, 0.0)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=Path, required=True)
-    parser.add_argument("--sets", choices=["development", "test"], default="test")
+    parser.add_argument("--sets", default="test,fresh,last", help="groups separated by commas: " + ", ".join(GROUPS))
     parser.add_argument("--models", default="logistic,gp")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--leave-out", default="", help="sets separated by commas")
@@ -232,23 +256,29 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
     given.runs.mkdir(parents=True, exist_ok=True)
+    groups = given.sets.split(",")
     # Other seeds than those of the development sets, so that nothing was seen before.
-    first = 0 if given.sets == "development" else 20
-    runs: dict[str, list[Run]] = {model: [] for model in given.models.split(",")}
+    first = 0 if "development" in groups else 20
+    runs: dict[tuple[str, str], list[Run]] = {}
     for seed in range(first, first + given.seeds):
-        for model, made in runs.items():
-            wanted = [name for name in sets_of(MODELS[model], given.sets) if name not in given.leave_out.split(",")]
-            made += [record(given.runs, model, name, seed) for name in wanted]
+        for model in given.models.split(","):
+            for group in groups:
+                wanted = [name for name in group_names(MODELS[model], group) if name not in given.leave_out.split(",")]
+                runs.setdefault((model, group), []).extend(record(given.runs, model, name, seed) for name in wanted)
     if given.fit:
         for task in ("classification", "regression"):
-            of_task = [run for model, made in runs.items() if MODELS[model] == task for run in made]
+            of_task = [run for (model, _), made in runs.items() if MODELS[model] == task for run in made]
             if of_task:
                 for chosen in (0.0, 0.25, 0.5, 1.0):
                     print(task, fitted(of_task, chosen))
     head = ["current model", "data sets", "runs", "compared", "another is at least 20 % better"]
     head += ["named before the stop", "at the stop or before", "statements that are true"]
     head += ["comparisons that name a better model, of those that name one", "time of a comparison"]
-    rows = [[model, f"{len({run.name for run in made})} of {given.sets}", *row(made)] for model, made in runs.items()]
+    rows = [
+        [model, f"{len({run.name for run in made})} {group}", *row(made)]
+        for (model, group), made in runs.items()
+        if made
+    ]
     publish("better-models", table(head, rows))
 
 

@@ -405,6 +405,22 @@ def last_names(task: str) -> list[str]:
     return list(_LAST) if task == "classification" else []
 
 
+#: Groups of sets: two that the stopping decision and the comparison of models were developed on, and three others.
+GROUPS: Final = ("development", "more", "test", "fresh", "last")
+
+
+def group_names(task: str, group: str) -> list[str]:
+    """Names of the sets of one of :data:`GROUPS`."""
+    of_group: dict[str, Callable[[str], list[str]]] = {
+        "development": names,
+        "more": more_names,
+        "test": decision_names,
+        "fresh": fresh_names,
+        "last": last_names,
+    }
+    return of_group[group](task)
+
+
 def describe(task: str, sources: dict[str, tuple[str, _Loader]]) -> str:
     """Sets: sizes, how even the labels are, and test errors after 500 labels of the pool, one seed.
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import suffice as sf
-from evaluation_sets import decision_names, evaluation_set, fresh_names, last_names, more_names, names
+from evaluation_sets import GROUPS, evaluation_set, group_names
 from suffice.criteria import LabelWorth, Step, Verdict
 from suffice.criteria.label_worth import total_costs
 from suffice.models.capacity import most_components
@@ -44,9 +44,6 @@ _MANY_WEIGHTS: Final = 300
 #: What a wrong prediction costs, in labels.
 PRICES: Final = tuple(10.0 ** (-1.0 + quarter / 4.0) for quarter in range(13))
 DEFAULT_PRICE: Final = PRICES.index(1.0)
-#: Data sets that the rule was developed on, in two groups; those that its first version was evaluated on; those of the
-#: second version; and those that were looked at once, after the third version was finished.
-GROUPS: Final = ("development", "more", "test", "fresh", "last")
 MODELS: Final = {"gp": "regression", "ridge": "regression", "logistic": "classification"}
 _GROUPS: Final = ("alt.atheism", "comp.os.ms-windows.misc", "rec.motorcycles", "talk.religion.misc")
 #: Texts that nothing was chosen on.
@@ -220,16 +217,8 @@ def regrets(runs: Sequence[Recorded]) -> Regrets:
 
 def sets_of(model: str, group: str) -> list[str]:
     """Names of the data sets of a group for a model."""
-    task = MODELS[model]
-    tables_of = {
-        "development": lambda: names(task),
-        "test": lambda: decision_names(task),
-        "fresh": lambda: fresh_names(task),
-        "last": lambda: last_names(task),
-        "more": lambda: more_names(task),
-    }[group]()
     texts = {"development": list(DEVELOPMENT_TEXTS), "test": list(TEST_TEXTS)}.get(group, [])
-    return [*tables_of, *(texts if model == "logistic" else [])]
+    return [*group_names(MODELS[model], group), *(texts if model == "logistic" else [])]
 
 
 def tables(load: Callable[[str, str], list[Recorded]], groups: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from suffice.session.decision import Alternative, DecisionNumbers, ErrorNow, wit
 from suffice.session.model_comparison import (
     ComparedLosses,
     RatioPrior,
+    UsualError,
     _candidates,
     _compared_estimator,
     better_on_rest,
@@ -26,12 +27,18 @@ from suffice.session.model_comparison import (
 
 X = np.random.default_rng(0).normal(size=(400, 2))
 Y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
-FLAT = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=0.5)
+FLAT = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=0.5, errors={}, clearly=2.0)
 
 
-def losses(ours: Any, theirs: Any, random: Any = None, *, share: bool = True) -> ComparedLosses:
+def losses(
+    ours: Any, theirs: Any, random: Any = None, *, share: bool = True, present: str = "", name: str = "forest"
+) -> ComparedLosses:
     drawn = np.ones(len(ours), dtype=bool) if random is None else np.asarray(random)
-    return ComparedLosses(np.asarray(ours, dtype=float), {"forest": np.asarray(theirs, dtype=float)}, drawn, share, 1.0)
+    others = {name: np.asarray(theirs, dtype=float)}
+    return ComparedLosses(np.asarray(ours, dtype=float), others, drawn, share, 1.0, present)
+
+
+USUAL = {"logistic": UsualError(0.3, 0.0), "forest": UsualError(-0.2, -0.1), "kernel": UsualError(-0.4, -0.1)}
 
 
 def wrong(number: int, n: int = 100) -> Any:
@@ -46,9 +53,9 @@ def learner(rule: sf.Criterion | None = None, n: int = 0) -> sf.ActiveLearner:
     return made
 
 
-def test_comparisons_are_due_when_the_labels_have_grown_by_half() -> None:
+def test_comparisons_are_due_when_the_labels_have_grown_by_a_quarter() -> None:
     due = [n for n in range(1, 400) if comparisons_until(n) > comparisons_until(n - 1)]
-    assert due == [math.ceil(30 * 1.5**k) for k in range(7)]
+    assert due == [math.ceil(30 * 1.25**k) for k in range(12)]
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -95,18 +102,44 @@ def test_the_deviation_is_that_of_many_samples() -> None:
     assert np.mean([found.deviation for found in sampled]) == pytest.approx(deviation, rel=0.15)
 
 
-def test_the_posterior_of_a_normal_prior() -> None:
-    compared = losses(wrong(40), wrong(10))
-    flat, usual = compared.ratio("forest", FLAT), RatioPrior(0.5, 0.1, 2.0, 0.2, 0.5)
+@pytest.mark.parametrize(("errors", "usual_mean"), [({}, 0.0), (USUAL, -0.2 - 0.1 * math.log(2.0) - 0.3)])
+def test_the_posterior_of_a_normal_prior(errors: dict[str, UsualError], usual_mean: float) -> None:
+    compared = losses(wrong(40), wrong(10), present="logistic")
+    flat, usual = compared.ratio("forest", FLAT), RatioPrior(0.5, 0.1, 2.0, 0.2, 0.5, errors, 2.0)
     found = compared.ratio("forest", usual)
     # Bayes' theorem on a grid.
     grid = np.linspace(-5.0, 5.0, 20_001)
     deviation = math.sqrt(2.0 * flat.deviation**2 + 0.2**2)
-    p = norm.pdf(grid, 0.0, 0.5) * norm.pdf(flat.mean - 0.1, grid, deviation)
+    p = norm.pdf(grid, usual_mean, 0.5) * norm.pdf(flat.mean - 0.1, grid, deviation)
     p /= p.sum()
     mean = float(p @ grid)
     assert found.mean == pytest.approx(mean, abs=1e-4)
     assert found.deviation == pytest.approx(math.sqrt(float(p @ (grid - mean) ** 2)), abs=1e-4)
+
+
+def test_what_is_usual_depends_on_both_models_and_on_the_number_of_labels() -> None:
+    usual = FLAT._replace(errors=USUAL)
+    assert usual.mean("forest", "logistic", 50) == pytest.approx(-0.5)
+    assert usual.mean("forest", "kernel", 100) == pytest.approx(0.2)
+    assert usual.mean("logistic", "forest", 100) == pytest.approx(-usual.mean("forest", "logistic", 100))
+    # It is not continued beyond the labels that it was fitted to.
+    assert usual.mean("forest", "logistic", 10_000) == usual.mean("forest", "logistic", 150)
+    assert usual.mean("forest", "logistic", 20) == usual.mean("forest", "logistic", 30)
+    # Nothing is usual for a model of the user.
+    assert usual.mean("forest", "", 50) == usual.mean("boosting", "logistic", 50) == 0.0
+
+
+def test_what_is_usual_counts_for_classes_of_known_models() -> None:
+    ours, theirs = wrong(30), np.roll(wrong(24), 20)
+    ratios = {
+        (present, name): losses(ours, theirs, present=present, name=name).ratio(name).mean
+        for present, name in [("logistic", "forest"), ("logistic", "boosting"), ("forest", "logistic"), ("", "forest")]
+    }
+    # A forest is usually better than a linear model, and than boosting with few labels.
+    assert ratios["logistic", "forest"] < ratios["", "forest"] < ratios["forest", "logistic"]
+    assert ratios["logistic", "forest"] < ratios["logistic", "boosting"]
+    numbers = [losses(ours, theirs, share=False, present=present).ratio("forest") for present in ("ridge", "")]
+    assert numbers[0] == numbers[1]
 
 
 @given(st.integers(0, 60), st.integers(0, 60), st.booleans())
@@ -225,7 +258,7 @@ def test_nothing_is_compared_unless_somebody_asks(monkeypatch: pytest.MonkeyPatc
             items = asked.ask()
             asked.tell(items, Y[items])
         asked.decision()
-    assert compared == [60, 30, 45, 68, 102]
+    assert compared == [60, 30, 38, 47, 59, 74, 92]
 
 
 def test_a_possibly_better_model_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
