@@ -39,8 +39,8 @@ from suffice.session.model_comparison import (
     ComparedLosses,
     RatioPrior,
     UsualError,
+    comparison_due,
     comparison_losses,
-    comparisons_until,
 )
 from tables import publish, table
 
@@ -140,14 +140,17 @@ def record(folder: Path, model: str, name: str, seed: int) -> Run:
     present = make_model(model, task="classification" if share else "regression", classes=known)
     learner = sf.ActiveLearner(present, X, initial=INITIAL, criterion=LabelWorth(), seed=seed)
     looks: list[Look] = []
-    due, n = 0, 0
+    last: int | None = None
+    n = 0
     while n < min(LABELS, int(0.6 * len(X))) and not learner.verdict.stop:
         items = learner.ask(batch if n else INITIAL)
         learner.tell(items, y[items])
         n = len(learner.labelled)
-        if comparisons_until(n) == due and not learner.verdict.stop:
+        verdict = learner.verdict
+        left = None if verdict.forecast is None else verdict.forecast.labels
+        if not comparison_due(n, last, stopped=verdict.stop, left=left):
             continue
-        due, start = comparisons_until(n), time.perf_counter()
+        last, start = n, time.perf_counter()
         view = learner._required_view()
         order = np.array(view.learned_order(), dtype=np.intp)
         labels, random = y[order], np.isin(order, learner.random_items)
@@ -212,12 +215,13 @@ def row(runs: Sequence[Run]) -> list[str]:
 def fitted(runs: Sequence[Run], chosen: float) -> tuple[float, RatioPrior]:
     """The constants with the largest likelihood of the true ratios of the runs, and its mean logarithm.
 
-    For numbers, the usual ratio is 1. For classes, models that are not linear have usual errors with one slope.
+    For numbers the prior is one normal distribution, and the usual ratio is 1. For classes, models that are not linear
+    have usual errors with one slope.
     """
-    flat = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=chosen, errors={}, clearly=0.0)
+    flat = _prior(np.array([14.0, 14.0, -40.0, 0.0, 0.0, -40.0]), chosen)
     seen = [(run.model, name, look) for run in runs for look in run.looks for name in look.others]
     truth = np.array([look.log_ratio(name) for _, name, look in seen])
-    estimate, deviation = np.array([look.losses(model).ratio(name, flat) for model, name, look in seen]).T
+    estimate, error, _ = np.array([look.losses(model).ratio(name, flat) for model, name, look in seen]).T
     kinds = [*NOT_LINEAR] if runs[0].share else []
 
     def terms(name: str, n: int) -> list[float]:
@@ -226,23 +230,38 @@ def fitted(runs: Sequence[Run], chosen: float) -> tuple[float, RatioPrior]:
 
     differences = np.array([np.subtract(terms(name, look.n), terms(model, look.n)) for model, name, look in seen])
 
-    def constants(values: Any) -> tuple[float, float, float, float]:
-        return float(np.exp(values[0])), float(values[1]), float(np.exp(values[2])), float(np.exp(values[3]))
-
     def loss(values: Any) -> float:
-        spread, handicap, noise, shift = constants(values)
-        variance = noise * deviation**2 + shift**2
-        precision = spread**-2 + 1.0 / variance
-        mean = (differences @ values[4:] / spread**2 + (estimate - handicap) / variance) / precision
-        return float(-norm.logpdf(truth, mean, precision**-0.5).mean())
+        prior, usual = _prior(values[:6], chosen), differences @ values[6:]
+        far = prior.share_far if runs[0].share else 0.0
+        variance = prior.noise * error**2 + prior.shift**2
+        likelihood = np.zeros(len(truth))
+        evidence = np.zeros(len(truth))
+        for deviation, share in ((prior.deviation, 1.0 - far), (prior.far, far)):
+            total = deviation**2 + variance
+            mean = usual + (estimate - prior.handicap - usual) * deviation**2 / total
+            fit = share * norm.pdf(estimate - prior.handicap, usual, np.sqrt(total))
+            evidence += fit
+            likelihood += fit * norm.pdf(truth, mean, deviation * np.sqrt(variance / total))
+        return float(-np.log(np.maximum(likelihood, 1e-300) / np.maximum(evidence, 1e-300)).mean())
 
-    starts = ([-1.0, 0.0, 0.0, -2.0], [-0.5, 0.1, 0.5, -1.5])
-    best = min(
-        (minimize(loss, [*start, *(0.0 for _ in differences.T)]) for start in starts), key=lambda found: found.fun
-    )
-    *at_50, slope = best.x[4:]
+    starts = ([-1.6, -0.5, -1.0, 0.0, 0.4, -2.5], [-1.2, 0.0, -1.5, 0.05, 0.0, -2.0])
+    options = {"maxiter": 20_000, "maxfev": 20_000}
+    found = [
+        minimize(loss, [*start, *(0.0 for _ in differences.T)], method="Nelder-Mead", options=options)
+        for start in starts
+    ]
+    best = min(found, key=lambda result: result.fun)
+    *at_50, slope = best.x[6:]
     errors = {kind: UsualError(float(value), float(slope)) for kind, value in zip(kinds, at_50, strict=True)}
-    return -float(best.fun), RatioPrior(*constants(best.x), chosen, errors, 0.0)
+    return -float(best.fun), _prior(best.x[:6], chosen)._replace(errors=errors)
+
+
+def _prior(values: Any, chosen: float) -> RatioPrior:
+    """Constants from the values of the fit, which may be any numbers."""
+    deviation, far, odds, handicap, noise, shift = (float(value) for value in values)
+    share_far = 1.0 / (1.0 + math.exp(-odds))
+    scales = math.exp(deviation), math.exp(far), share_far, handicap, math.exp(noise), math.exp(shift)
+    return RatioPrior(*scales, chosen, errors={}, clearly=1.0)
 
 
 def main() -> None:

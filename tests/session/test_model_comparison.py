@@ -22,12 +22,22 @@ from suffice.session.model_comparison import (
     _candidates,
     _compared_estimator,
     better_on_rest,
-    comparisons_until,
+    comparison_due,
 )
 
 X = np.random.default_rng(0).normal(size=(400, 2))
 Y = np.where((X**2).sum(axis=1) < 1.4, "in", "out")
-FLAT = RatioPrior(deviation=1e6, handicap=0.0, noise=1.0, shift=0.0, chosen=0.5, errors={}, clearly=2.0)
+FLAT = RatioPrior(
+    deviation=1e6,
+    far=1e6,
+    share_far=0.0,
+    handicap=0.0,
+    noise=1.0,
+    shift=0.0,
+    chosen=0.5,
+    errors={},
+    clearly=0.95,
+)
 
 
 def losses(
@@ -53,9 +63,33 @@ def learner(rule: sf.Criterion | None = None, n: int = 0) -> sf.ActiveLearner:
     return made
 
 
+def compared_at(last_label: int, left: Any = lambda n: None, *, stopped: bool = False) -> list[int]:
+    """The numbers of labels with a comparison, if somebody asks after each label."""
+    due: list[int] = []
+    for n in range(1, last_label + 1):
+        if comparison_due(n, due[-1] if due else None, stopped=stopped and n >= 30, left=left(n)):
+            due.append(n)
+    return due
+
+
 def test_comparisons_are_due_when_the_labels_have_grown_by_a_quarter() -> None:
-    due = [n for n in range(1, 400) if comparisons_until(n) > comparisons_until(n - 1)]
-    assert due == [math.ceil(30 * 1.25**k) for k in range(12)]
+    assert compared_at(100) == [30, 38, 48, 60, 75, 94]
+    # A stop that is far does not change that.
+    assert compared_at(100, lambda n: 30) == [30, 38, 48, 60, 75, 94]
+    assert compared_at(60, stopped=True) == [30, 33, 37, 41, 46, 51, 57]
+
+
+@given(st.integers(34, 400))
+def test_before_an_expected_stop_there_is_a_comparison_with_nearly_as_many_labels(stop: int) -> None:
+    due = compared_at(stop - 1, lambda n: stop - n)
+    assert stop / 1.21 - 1 <= due[-1] < stop
+    assert len(due) <= len(compared_at(stop - 1)) + 1
+
+
+def test_comparisons_start_again_with_fewer_labels() -> None:
+    assert comparison_due(40, 300, stopped=False)
+    assert not comparison_due(29, 300, stopped=False)
+    assert comparison_due(12, None, stopped=True)
 
 
 @pytest.mark.parametrize("share", [True, False])
@@ -103,18 +137,33 @@ def test_the_deviation_is_that_of_many_samples() -> None:
 
 
 @pytest.mark.parametrize(("errors", "usual_mean"), [({}, 0.0), (USUAL, -0.2 - 0.1 * math.log(2.0) - 0.3)])
-def test_the_posterior_of_a_normal_prior(errors: dict[str, UsualError], usual_mean: float) -> None:
+@pytest.mark.parametrize("share_far", [0.0, 0.3, 1.0])
+def test_the_posterior_of_a_mixture(errors: dict[str, UsualError], usual_mean: float, share_far: float) -> None:
     compared = losses(wrong(40), wrong(10), present="logistic")
-    flat, usual = compared.ratio("forest", FLAT), RatioPrior(0.5, 0.1, 2.0, 0.2, 0.5, errors, 2.0)
+    flat = compared.ratio("forest", FLAT)
+    usual = RatioPrior(0.2, 1.0, share_far, 0.1, 2.0, 0.2, 0.5, errors, 0.95)
     found = compared.ratio("forest", usual)
     # Bayes' theorem on a grid.
-    grid = np.linspace(-5.0, 5.0, 20_001)
+    grid = np.linspace(-8.0, 8.0, 64_001)
     deviation = math.sqrt(2.0 * flat.deviation**2 + 0.2**2)
-    p = norm.pdf(grid, usual_mean, 0.5) * norm.pdf(flat.mean - 0.1, grid, deviation)
+    prior = (1.0 - share_far) * norm.pdf(grid, usual_mean, 0.2) + share_far * norm.pdf(grid, usual_mean, 1.0)
+    p = prior * norm.pdf(flat.mean - 0.1, grid, deviation)
     p /= p.sum()
     mean = float(p @ grid)
     assert found.mean == pytest.approx(mean, abs=1e-4)
     assert found.deviation == pytest.approx(math.sqrt(float(p @ (grid - mean) ** 2)), abs=1e-4)
+    assert found.better == pytest.approx(float(p[grid < 0.0].sum()), abs=1e-3)
+
+
+@given(st.floats(-50.0, 50.0), st.floats(1e-6, 1e6), st.floats(-1.0, 1.0))
+def test_the_posterior_is_between_the_usual_ratio_and_the_estimate(estimate: float, error: float, usual: float) -> None:
+    prior = FLAT._replace(deviation=0.2, far=1.0, share_far=0.3)
+    found = prior.posterior(usual, estimate, error)
+    assert min(usual, estimate) - 1e-9 <= found.mean <= max(usual, estimate) + 1e-9
+    assert 0.0 < found.deviation < 1.5 * math.hypot(1.0, abs(estimate - usual))
+    assert 0.0 <= found.better <= 1.0
+    # More certain estimates count more.
+    assert abs(prior.posterior(usual, estimate, error / 2.0).mean - estimate) <= abs(found.mean - estimate) + 1e-9
 
 
 def test_what_is_usual_depends_on_both_models_and_on_the_number_of_labels() -> None:
@@ -258,7 +307,7 @@ def test_nothing_is_compared_unless_somebody_asks(monkeypatch: pytest.MonkeyPatc
             items = asked.ask()
             asked.tell(items, Y[items])
         asked.decision()
-    assert compared == [60, 30, 38, 47, 59, 74, 92]
+    assert compared == [60, 30, 38, 48, 60, 75, 94]
 
 
 def test_a_possibly_better_model_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +43,7 @@ from suffice.session.model_check import (
     require_size,
     sized_quantity,
 )
-from suffice.session.model_comparison import comparisons_until
+from suffice.session.model_comparison import comparison_due
 from suffice.session.model_view import ModelView
 from suffice.session.recorded_steps import DIVERGENCES
 from suffice.session.rule_history import RuleHistory
@@ -58,9 +58,6 @@ from suffice.session.standing_stop import (
     StopState,
     scarce_class,
 )
-
-# While a stop stands, other models are compared again when the number of labels has grown by this factor.
-_COMPARED_AGAIN: Final = 1.2
 
 
 class Session:
@@ -320,18 +317,11 @@ class Session:
 
     @property
     def _comparison_due(self) -> bool:
-        """Whether to compare the model with others.
-
-        It is due at the numbers of labels of :func:`suffice.session.model_comparison.comparisons_until`, and while a
-        stop stands also at 1.2 times the labels of the last comparison.
-        """
-        n, stopped = len(self.labels.everything), self.history.stop is not None
-        if not self.labels.left:
-            return False
-        if self._compared is None or n < self._compared[0]:
-            return stopped or comparisons_until(n) > 0
-        last = self._compared[0]
-        return comparisons_until(n) > comparisons_until(last) or (stopped and n >= _COMPARED_AGAIN * last)
+        """Whether to compare the model with others; see :func:`suffice.session.model_comparison.comparison_due`."""
+        n, last = len(self.labels.everything), None if self._compared is None else self._compared[0]
+        forecast = self.verdict.forecast
+        left = None if forecast is None else forecast.labels
+        return bool(self.labels.left) and comparison_due(n, last, stopped=self.history.stop is not None, left=left)
 
     @property
     def _alternative(self) -> Alternative | None:
