@@ -124,7 +124,7 @@ class RatioPrior(NamedTuple):
 
         Args:
             name: Name of the model.
-            present: Name of the present model.
+            present: Name of the current model.
             n_labelled: Number of labels.
         """
         if name not in self.errors or present not in self.errors:
