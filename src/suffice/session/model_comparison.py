@@ -135,8 +135,8 @@ class RatioPrior(NamedTuple):
 # Numbers of labels that usual errors were fitted to.
 _FITTED_LABELS: Final = (30, 150)
 # Close to what `benchmarks/better_models.py --fit` fits to runs on the development sets; for numbers with one normal
-# distribution. Several models are compared, several times: with these probabilities at least 97 % of the comparisons
-# that named a model there were right.
+# distribution. Several models are compared, several times: with these probabilities at least 95 % of the models that
+# were named there were better.
 _CLASS_RATIO: Final = RatioPrior(
     deviation=0.21,
     far=1.0,
@@ -152,7 +152,7 @@ _CLASS_RATIO: Final = RatioPrior(
         "forest": UsualError(-0.17, -0.15),
         "boosting": UsualError(0.02, -0.15),
     },
-    clearly=0.93,
+    clearly=0.95,
 )
 _NUMBER_RATIO: Final = RatioPrior(
     deviation=0.55,
@@ -232,7 +232,7 @@ def better_model(  # noqa: PLR0913 - all but four by keyword
     losses is increased by 1. For classes, the prior for :math:`\theta` is a mixture of two normal distributions, whose
     mean is the usual ratio of the two kinds of models at this number of labels; for numbers it is normal. Its constants
     were fitted to development sets, see ``benchmarks/better_models.py``. Another model is clearly better if
-    :math:`P(\theta < 0)` is at least 0.93 for classes and 0.977 for numbers, if the posterior mean of :math:`\theta` is
+    :math:`P(\theta < 0)` is at least 0.95 for classes and 0.977 for numbers, if the posterior mean of :math:`\theta` is
     at most :math:`\log 0.9`, and if there are at least 15 random labels. One that was named before stays so while
     :math:`P(\theta < 0) \ge 0.69`, and keeps its place unless another one is lower by a tenth. It is possibly better if
     on the random labels alone its loss is lower by one standard error of the difference, and at most 0.9 times that of
