@@ -202,10 +202,33 @@ def test_one_step_alone_never_stops() -> None:
 
 
 def test_poor_classifiers_are_judged_with_doubt_before_40_labels() -> None:
-    for error, ready in ((0.41, [False, False, True]), (0.39, [False, True, True])):
+    for error, stop in ((0.41, [False, False, True]), (0.39, [False, True, True])):
         about = {"reducible_error": 1e-9, "recent_gain": 1e-9, "unlabelled_error": error, "calibration": 1.0}
         verdicts = LabelWorth(mistake_cost=0.3).observe_all([step(n, **about) for n in (20, 39, 40)])
-        assert [verdict.ready for verdict in verdicts] == ready
+        assert [verdict.stop for verdict in verdicts] == stop
+        assert [verdict.ready for verdict in verdicts] == [False, True, True]
+    waiting = LabelWorth(mistake_cost=0.3).observe_all(
+        [step(n, **{**about, "unlabelled_error": 0.41}) for n in (20, 39)]
+    )
+    # Twice the error, at most 1, falls like 1/n.
+    assert waiting[-1].value == pytest.approx(0.3 * ((1100 - 39) * 0.82 / 39 + 0.41))
+    assert "is expected, at the very best, to avoid" in waiting[-1].reason
+    assert "not below its cost" in waiting[-1].reason
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=40), st.floats(1e-3, 100.0))
+def test_it_is_not_too_early_again(errors: list[float], price: float) -> None:
+    steps = [
+        step(10 + 2 * at, unlabelled_error=error, reducible_error=0.5 * error, recent_gain=0.1 * error, calibration=1.0)
+        for at, error in enumerate(errors)
+    ]
+    verdicts = LabelWorth(mistake_cost=price).observe_all(steps)
+    stated = [verdict for verdict in verdicts if not verdict.stop]
+    assert [verdict.ready for verdict in stated] == sorted(verdict.ready for verdict in stated)
+    # The value agrees with the decision, as soon as there is one.
+    assert all(
+        (verdict.value < 1.0) == verdict.stop for verdict in verdicts if verdict.ready and verdict.value is not None
+    )
 
 
 def test_numbers_are_judged_with_doubt_before_20_labels() -> None:

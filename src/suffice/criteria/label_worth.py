@@ -329,17 +329,18 @@ class LabelWorth(Criterion):
         costs = _Costs(self._unlabelled(step), self._cost_of_mistake, self.error_cost, self.label_cost, own / error)
         worth = judged = costs.worth(curve)
         wait = self._wait(step, curve)
-        early = wait > 0
-        if early:
+        if wait:
             judged = costs.worth(replace(curve, fall=max(curve.fall, at_most)))
         stop = judged < self.label_cost
+        # After the first labels, a poor classifier is judged by what a label is worth at the very best.
+        ready = stop or not self._first(step)
         return self.verdict(
             step,
             stop=stop,
-            ready=stop or not early,
-            value=worth,
+            ready=ready,
+            value=judged if ready and not stop else worth,
             threshold=self.label_cost,
-            reason=self._reason(step, judged, early=early, stop=stop),
+            reason=self._reason(step, judged, at_best=wait > 0, ready=ready),
             outlook=_WorthOutlook(curve, costs, wait, self._interval(step)),
         )
 
@@ -386,14 +387,18 @@ class LabelWorth(Criterion):
         predicted, mistakes = self.predicted[-1] - older[0], self.mistakes[-1] - older[1]
         return shares.own * (max(mistakes, 0.0) + error) / (predicted + 1.0)
 
+    def _first(self, step: Step) -> int:
+        """Return the number of labels until the estimates say anything; 0 if they do now."""
+        fewest = _FIRST_CLASSES if self._of_classes(step) else _FIRST_NUMBERS
+        return max(max(self.counts[0] + 1, fewest) - step.n_labelled, 0)
+
     def _wait(self, step: Step, curve: LearningCurve) -> int:
         """Return the number of labels until the estimates are taken as they are; 0 if they are now."""
-        n, of_classes = step.n_labelled, self._of_classes(step)
-        wait = max(self.counts[0] + 1, _FIRST_CLASSES if of_classes else _FIRST_NUMBERS) - n
+        n, of_classes, wait = step.n_labelled, self._of_classes(step), self._first(step)
         if of_classes and curve.error > _POOR and n < _FIRST_OF_POOR:
             until_better = curve.labels_to(_POOR, _FIRST_OF_POOR - n)
             wait = max(wait, _FIRST_OF_POOR - n if until_better is None else until_better)
-        return max(wait, 0)
+        return wait
 
     def _expected(self, step: Step) -> tuple[float, float, float]:
         """Return the error, its fall at the next label, and that fall at most, in the units of the costs."""
@@ -438,12 +443,12 @@ class LabelWorth(Criterion):
     def _unlabelled(step: Step) -> int:
         return max((step.pool_size or 0) - step.n_labelled, 0)
 
-    def _reason(self, step: Step, worth: float, *, early: bool, stop: bool) -> str:
-        if early and not stop:
+    def _reason(self, step: Step, worth: float, *, at_best: bool, ready: bool) -> str:
+        if not ready:
             return "there are too few labels to estimate the worth of one more"
         shown, cost = apart(worth, self.label_cost)
-        expected = "expected, at the very best, to" if early else "expected to"
-        compared = f"worth {shown}, which is {'below' if stop else 'not below'} its cost of {cost}"
+        expected = "expected, at the very best, to" if at_best else "expected to"
+        compared = f"worth {shown}, which is {'below' if worth < self.label_cost else 'not below'} its cost of {cost}"
         if self.error_cost is not None:
             return f"1 more label is {expected} lower the error by {worth / self.error_cost:.3g}, {compared}"
         avoided, left = worth / self._cost_of_mistake, self._unlabelled(step)
