@@ -21,7 +21,7 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -212,13 +212,13 @@ def row(runs: Sequence[Run]) -> list[str]:
     return [str(len(runs)), str(compared), str(better), *shares, *stated, f"{np.median(seconds or [0.0]):.1f} s"]
 
 
-def fitted(runs: Sequence[Run], chosen: float) -> tuple[float, RatioPrior]:
-    """The constants with the largest likelihood of the true ratios of the runs, and its mean logarithm.
+def fitted(runs: Sequence[Run], chosen: float) -> RatioPrior:
+    """The constants with the largest likelihood of the true ratios of the runs.
 
-    For numbers the prior is one normal distribution, and the usual ratio is 1. For classes, models that are not linear
-    have usual errors with one slope.
+    A single normal distribution is fitted first. For classes, models that are not linear have usual errors with one
+    slope, and the mixture is fitted then, with these errors. For numbers the usual ratio is 1.
     """
-    flat = _prior(np.array([14.0, 14.0, -40.0, 0.0, 0.0, -40.0]), chosen)
+    flat = _prior([14.0, 0.0, 0.0, -40.0], chosen)
     seen = [(run.model, name, look) for run in runs for look in run.looks for name in look.others]
     truth = np.array([look.log_ratio(name) for _, name, look in seen])
     estimate, error, _ = np.array([look.losses(model).ratio(name, flat) for model, name, look in seen]).T
@@ -230,13 +230,11 @@ def fitted(runs: Sequence[Run], chosen: float) -> tuple[float, RatioPrior]:
 
     differences = np.array([np.subtract(terms(name, look.n), terms(model, look.n)) for model, name, look in seen])
 
-    def loss(values: Any) -> float:
-        prior, usual = _prior(values[:6], chosen), differences @ values[6:]
-        far = prior.share_far if runs[0].share else 0.0
+    def loss(values: Any, usual: Any) -> float:
+        prior = _prior(values, chosen)
         variance = prior.noise * error**2 + prior.shift**2
-        likelihood = np.zeros(len(truth))
-        evidence = np.zeros(len(truth))
-        for deviation, share in ((prior.deviation, 1.0 - far), (prior.far, far)):
+        likelihood, evidence = np.zeros(len(truth)), np.zeros(len(truth))
+        for deviation, share in ((prior.deviation, 1.0 - prior.share_far), (prior.far, prior.share_far)):
             total = deviation**2 + variance
             mean = usual + (estimate - prior.handicap - usual) * deviation**2 / total
             fit = share * norm.pdf(estimate - prior.handicap, usual, np.sqrt(total))
@@ -244,22 +242,28 @@ def fitted(runs: Sequence[Run], chosen: float) -> tuple[float, RatioPrior]:
             likelihood += fit * norm.pdf(truth, mean, deviation * np.sqrt(variance / total))
         return float(-np.log(np.maximum(likelihood, 1e-300) / np.maximum(evidence, 1e-300)).mean())
 
-    starts = ([-1.6, -0.5, -1.0, 0.0, 0.4, -2.5], [-1.2, 0.0, -1.5, 0.05, 0.0, -2.0])
-    options = {"maxiter": 20_000, "maxfev": 20_000}
-    found = [
-        minimize(loss, [*start, *(0.0 for _ in differences.T)], method="Nelder-Mead", options=options)
-        for start in starts
-    ]
-    best = min(found, key=lambda result: result.fun)
-    *at_50, slope = best.x[6:]
+    def best(starts: Sequence[Sequence[float]], of: Callable[[Any], float]) -> Any:
+        options = {"maxiter": 20_000, "maxfev": 20_000}
+        found = [minimize(of, start, method="Nelder-Mead", options=options) for start in starts]
+        return min(found, key=lambda result: result.fun).x
+
+    no_errors = [0.0 for _ in differences.T]
+    starts = ([-1.0, 0.0, 0.0, -2.0], [-0.5, 0.1, 0.5, -1.5])
+    normal = best([[*start, *no_errors] for start in starts], lambda x: loss(x[:4], differences @ x[4:]))
+    *at_50, slope = normal[4:]
     errors = {kind: UsualError(float(value), float(slope)) for kind, value in zip(kinds, at_50, strict=True)}
-    return -float(best.fun), _prior(best.x[:6], chosen)._replace(errors=errors)
+    if not kinds:
+        return _prior(normal[:4], chosen)
+    starts = ([-1.6, 0.0, 0.4, -2.5, -0.5, -1.0], [-1.2, 0.05, 0.0, -2.0, 0.0, -1.5])
+    mixture = best(starts, lambda x: loss(x, differences @ normal[4:]))
+    return _prior(mixture, chosen)._replace(errors=errors)
 
 
 def _prior(values: Any, chosen: float) -> RatioPrior:
-    """Constants from the values of the fit, which may be any numbers."""
-    deviation, far, odds, handicap, noise, shift = (float(value) for value in values)
-    share_far = 1.0 / (1.0 + math.exp(-odds))
+    """Constants from four values of a fit, which may be any numbers, and two more for a mixture."""
+    deviation, handicap, noise, shift, *mixture = (float(value) for value in values)
+    far, odds = mixture or (deviation, -math.inf)
+    share_far = 1.0 / (1.0 + math.exp(min(-odds, 700.0)))
     scales = math.exp(deviation), math.exp(far), share_far, handicap, math.exp(noise), math.exp(shift)
     return RatioPrior(*scales, chosen, errors={}, clearly=1.0)
 

@@ -1,7 +1,7 @@
 """What `suffice run` states at the stop, and what it measures on the rows that were held back.
 
-The command is called on data sets of classes that were not used for the stopping rule, as a user would call it: with a CSV
-file, the default price, and half of the rows to measure the error. The sets are the *last* ones of
+The command is called on data sets of classes that were not used for the stopping rule, as a user would call it: with a
+CSV file, the default price, and half of the rows to measure the error. The sets are the *last* ones of
 ``evaluation_sets.py``, with at most 3000 rows.
 
     python benchmarks/run_at_stop.py [--sets pima wells] [--seeds 2] [--processes 2] [--write]
