@@ -156,7 +156,7 @@ def test_another_model_learns_all_labels_anew(tmp_path: Path) -> None:
 
 
 def test_a_better_model_is_named_while_labelling_goes_on(tmp_path: Path) -> None:
-    with circle(tmp_path / "p", 50, mistake_cost=100.0) as project, BackgroundLearner(project) as background:
+    with circle(tmp_path / "p", 60, mistake_cost=100.0) as project, BackgroundLearner(project) as background:
         assert background.wait_settled(60.0)
         found = background.learning_status.decision
         assert found is not None
