@@ -27,6 +27,7 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
 
 @pytest.mark.slow
 @pytest.mark.all_cases
+@pytest.mark.usefixtures("all_trees")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_shows_what_is_stored_with_it(name: str, pages: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
