@@ -161,7 +161,8 @@ class DecisionNumbers:
         plan: Plan of labels and check to guarantee ``at_most``; None for numbers, and without a target.
         check_pending: Items of an open check that have no answer yet; 0 if no check is open.
         avoided: Number of wrong predictions that the next label is expected to avoid, its own included, by the rule
-            :class:`suffice.LabelWorth`; None for other rules.
+            :class:`suffice.LabelWorth`; at the very best, if the rule waits for more labels because the model is often
+            wrong. None for other rules.
         price: Number of wrong predictions that cost as much as a label; None as above.
         screening: Progress of a screening, or None if there is no positive class.
         out_of_reach: Whether the target was found to be out of reach at an earlier step, and that holds; None if it

@@ -117,7 +117,8 @@ class RatioPrior(NamedTuple):
             weights = softmax(np.log(shares) - 0.5 * (np.log(total) + difference**2 / total))
         mean = float(weights @ means)
         deviation = math.sqrt(float(weights @ (remaining**2 + (means - mean) ** 2)))
-        return ErrorRatio(mean, deviation, float(weights @ ndtr(-means / remaining)))
+        # The weights add up to 1 except for rounding.
+        return ErrorRatio(mean, deviation, min(float(weights @ ndtr(-means / remaining)), 1.0))
 
     def mean(self, name: str, present: str, n_labelled: int) -> float:
         """The usual logarithm of the ratio of the error of a model to that of the present one.
